@@ -1,28 +1,26 @@
-"""Where the presets that come with the planner lie.
+"""The presets that come with the planner, by kind.
 
-Owns: `presets_dir`, which serves a checkout and an installed wheel alike.
-Refuses: reading a preset (see `hardware_file` and `run_spec`).
+Owns: the folder of presets and the names in it.
+Refuses: reading a preset (see `hardware_file` and `run_spec`), and where shipped files lie (see
+`shipped_files`).
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-_PACKAGE = Path(__file__).resolve().parent
+from planner_core.shipped_files import shipped_root
 
 
 def presets_dir() -> Path:
-    """Return the directory that has `hardware/`, `models/` and `run_specs/`.
-
-    A wheel carries it inside the package; in a checkout it lies beside the package.
+    """Return the folder that has `hardware/`, `models/` and `run_specs/`.
 
     Returns
     -------
     Path
         Absolute.
     """
-    inside = _PACKAGE / "_shipped" / "presets"
-    return inside if inside.is_dir() else _PACKAGE.parent / "presets"
+    return shipped_root() / "presets"
 
 
 def preset_names(kind: str) -> tuple[str, ...]:
@@ -31,11 +29,12 @@ def preset_names(kind: str) -> tuple[str, ...]:
     Parameters
     ----------
     kind : {"hardware", "models", "run_specs"}
-        Which directory.
+        Which folder.
 
     Returns
     -------
     tuple of str
-        File names without ".json".
+        File names without ".json"; an index of names is left out.
     """
-    return tuple(sorted(path.stem for path in (presets_dir() / kind).glob("*.json")))
+    paths = (presets_dir() / kind).glob("*.json")
+    return tuple(sorted(path.stem for path in paths if path.stem != "index"))
