@@ -1,0 +1,465 @@
+"""The sweep: score every config of the grid for one phase, keep what fits, rank the rest.
+
+Owns: `explore`, its result, and `score_configs` (the same numbers for configs by name).
+Refuses: formulas: it calls `stage_latencies` and `memory_layout`.
+
+Source: physics contract, section 6.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Final
+
+import moocore
+import numpy as np
+from numpy.typing import NDArray
+
+from planner_core.auto_explore.config import Config, n_non_default_modes, stack_configs
+from planner_core.auto_explore.grid import (
+    PRUNE_REASONS,
+    ExploreAxes,
+    Slab,
+    check_axes,
+    config_at,
+    grid_index,
+    slabs,
+)
+from planner_core.hardware import Machine
+from planner_core.memory_layout import SHORTAGES, MemoryLayout, compute_memory
+from planner_core.model_arch import ModelArch
+from planner_core.parallelism import BoolArray, Parallelism
+from planner_core.shards import new_tokens_per_sequence
+from planner_core.stage_latencies import step_latency, work_floor_s
+from planner_core.units import FloatArray, as_float
+from planner_core.workload import Workload
+
+MAX_CLOUD_POINTS: Final = 4096
+LACKS: Final = (*SHORTAGES[1:], "PEs")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigScore(Config):
+    """A scored config: the nine axes, and what they give.
+
+    Parameters
+    ----------
+    latency_s : float
+        One step [s].
+    pes_used : int
+        CP * TP * PP * DP.
+    efficiency : float
+        Least PE-seconds for the work over those spent, in (0, 1].
+    throughput_tokens_per_s : float
+        New tokens of all replicas over the latency [tokens/s]; shown, no objective.
+    memory_bytes_per_pe, hbm_frac : float
+        On the most loaded PE [B], and over its HBM.
+    fits : bool
+        Within the memory budget, and the PEs allowed.
+    lacks : str
+        What was short: weights, KV, activations or PEs; empty where it fits.
+    binding : str
+        What binds the step.
+    n_tied : int
+        Other feasible configs with the very same objectives.
+    """
+
+    latency_s: float
+    pes_used: int
+    efficiency: float
+    throughput_tokens_per_s: float
+    memory_bytes_per_pe: float
+    hbm_frac: float
+    fits: bool
+    lacks: str
+    binding: str
+    n_tied: int = 0
+
+    @property
+    def config(self) -> Config:
+        """The axes alone."""
+        return Config(**{item.name: getattr(self, item.name) for item in fields(Config)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExploreResult:
+    """What a sweep found.
+
+    Parameters
+    ----------
+    n_grid, n_enumerated, n_feasible : int
+        Cells of the grid, those left by the prunes, those that fit.
+    pruned : dict of str to int
+        Cells that each prune removed, in order: a cell counts for the first that removes it.
+    infeasible : dict of str to int
+        Enumerated cells that lack weights, KV, activations (memory) or PEs.
+    pareto : tuple of ConfigScore
+        The front, by latency; among equals the simplest.
+    closest : ConfigScore or None
+        Where nothing fits: the enumerated config with the smallest memory shortfall.
+    cloud_index : ndarray of int
+        Feasible cells, evenly sampled [n, 9]; see `cloud_scores`.
+    axes : ExploreAxes
+        What was searched.
+    elapsed_s : float
+        Wall time of the sweep.
+    stopped : bool
+        True where it was stopped; the counts are then of what was done.
+    """
+
+    n_grid: int
+    n_enumerated: int
+    n_feasible: int
+    pruned: dict[str, int]
+    infeasible: dict[str, int]
+    pareto: tuple[ConfigScore, ...]
+    closest: ConfigScore | None
+    cloud_index: NDArray[np.intp] = field(repr=False)
+    axes: ExploreAxes
+    elapsed_s: float
+    stopped: bool = False
+
+
+def _objectives(
+    *, model: ModelArch, machine: Machine, parallelism: Parallelism, workload: Workload
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Latency [s], PEs used and efficiency, on the axes they depend on."""
+    latency_s = step_latency(
+        model=model, machine=machine, parallelism=parallelism, workload=workload
+    ).latency_s
+    pes_used = parallelism.pes_used
+    floor_s = work_floor_s(
+        model=model, machine=machine, workload=workload, n_replicas=parallelism.dp
+    )
+    return latency_s, pes_used, floor_s / pes_used / latency_s
+
+
+def score_configs(
+    *,
+    configs: Sequence[Config],
+    model: ModelArch,
+    machine: Machine,
+    workload: Workload,
+    max_pes: float | None = None,
+    n_tied: Sequence[int] | None = None,
+) -> tuple[ConfigScore, ...]:
+    """Score configs by name.
+
+    Parameters
+    ----------
+    configs : sequence of Config
+        Which.
+    model, machine, workload
+        As in `step_latency`.
+    max_pes : float, optional
+        PE budget; the machine's own limit always holds.
+    n_tied : sequence of int, optional
+        To be carried along.
+
+    Returns
+    -------
+    tuple of ConfigScore
+        In the order given; equal to the same cells of a sweep, to the bit.
+    """
+    if not configs:
+        return ()
+    parallelism = stack_configs(configs)
+    step = step_latency(model=model, machine=machine, parallelism=parallelism, workload=workload)
+    memory = compute_memory(
+        model=model, machine=machine, parallelism=parallelism, workload=workload
+    )
+    latency_s, pes_used, efficiency = _objectives(
+        model=model, machine=machine, parallelism=parallelism, workload=workload
+    )
+    count = len(configs)
+    tokens = (
+        parallelism.dp
+        * parallelism.cp
+        * new_tokens_per_sequence(workload=workload, parallelism=parallelism)
+        if workload.phase == "prefill"
+        else parallelism.dp
+    )
+    throughput = as_float(workload.batch) * tokens / latency_s
+    labels = step.binding_labels()
+    binding = np.broadcast_to(step.binding_index(), (count,))
+    enough_pes = pes_used <= _pe_limit(machine, max_pes)
+    shortage = np.where(enough_pes, memory.shortage_index(), len(SHORTAGES))
+    total = np.broadcast_to(memory.total_bytes, (count,))
+    reasons = (*SHORTAGES, "PEs")
+    return tuple(
+        ConfigScore(
+            **{item.name: getattr(config, item.name) for item in fields(Config)},
+            latency_s=float(latency_s[at]),
+            pes_used=int(pes_used[at]),
+            efficiency=float(efficiency[at]),
+            throughput_tokens_per_s=float(throughput[at]),
+            memory_bytes_per_pe=float(total[at]),
+            hbm_frac=float(total[at] / machine.hbm_bytes),
+            fits=bool(shortage[at] == 0),
+            lacks=reasons[int(shortage[at])],
+            binding=labels[int(binding[at])],
+            n_tied=0 if n_tied is None else int(n_tied[at]),
+        )
+        for at, config in enumerate(configs)
+    )
+
+
+def _pe_limit(machine: Machine, max_pes: float | None) -> float:
+    return machine.max_pes if max_pes is None else min(machine.max_pes, max_pes)
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What has been seen so far, slab by slab."""
+
+    n_enumerated: int = 0
+    n_feasible: int = 0
+    pruned: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(PRUNE_REASONS), np.int64))
+    lacking: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(LACKS), np.int64))
+    front_points: FloatArray = field(default_factory=lambda: np.empty((0, 3)))
+    front_index: NDArray[np.intp] = field(default_factory=lambda: np.empty((0, 9), np.intp))
+    closest_bytes: float = np.inf
+    closest_index: NDArray[np.intp] | None = None
+    cloud: list[NDArray[np.intp]] = field(default_factory=list)
+
+
+def explore(
+    *,
+    model: ModelArch,
+    machine: Machine,
+    workload: Workload,
+    axes: ExploreAxes | None = None,
+    max_pes: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> ExploreResult:
+    """Sweep the nine axes and rank the configs that fit on the 3-D Pareto front.
+
+    Parameters
+    ----------
+    model, machine, workload
+        As in `step_latency`; the workload's context and batch are numbers here.
+    axes : ExploreAxes, optional
+        What to search; the contract's default grid.
+    max_pes : float, optional
+        PE budget; the machine's own limit always holds.
+    progress : callable, optional
+        Called after each slab with the cells done and the cells in all.
+    should_stop : callable, optional
+        Asked before each slab; True ends the sweep with what it has.
+
+    Returns
+    -------
+    ExploreResult
+
+    Raises
+    ------
+    InvalidSpec
+        Where an axis is empty or wrong.
+
+    Notes
+    -----
+    Latency down, PEs used down, efficiency up. Physics contract, section 6.
+    """
+    started_s = time.perf_counter()
+    axes = ExploreAxes() if axes is None else axes
+    check_axes(axes)
+    tally = _Tally()
+    limit = _pe_limit(machine, max_pes)
+    n_done = 0
+    stopped = False
+    for slab in slabs(axes=axes, model=model):
+        if should_stop is not None and should_stop():
+            stopped = True
+            break
+        _sweep_slab(slab, tally, axes, model, machine, workload, limit)
+        n_done += int(np.prod(slab.shape))
+        if progress is not None:
+            progress(n_done, axes.n_cells)
+    pareto = _front_scores(tally, axes, model, machine, workload, max_pes)
+    closest = None
+    if tally.n_feasible == 0 and tally.closest_index is not None:
+        at = tuple(int(position) for position in tally.closest_index)
+        (closest,) = score_configs(
+            configs=[config_at(axes=axes, index=at)],
+            model=model,
+            machine=machine,
+            workload=workload,
+            max_pes=max_pes,
+        )
+    return ExploreResult(
+        n_grid=axes.n_cells,
+        n_enumerated=tally.n_enumerated,
+        n_feasible=tally.n_feasible,
+        pruned={name: int(n) for name, n in zip(PRUNE_REASONS, tally.pruned, strict=True)},
+        infeasible={name: int(n) for name, n in zip(LACKS, tally.lacking, strict=True)},
+        pareto=pareto,
+        closest=closest,
+        cloud_index=_cloud_index(tally),
+        axes=axes,
+        elapsed_s=time.perf_counter() - started_s,
+        stopped=stopped,
+    )
+
+
+def _count(mask: BoolArray, shape: tuple[int, ...]) -> int:
+    """Count True cells of an open mask as if it were spread over `shape`."""
+    return int(np.count_nonzero(mask)) * (int(np.prod(shape)) // mask.size)
+
+
+def _sweep_slab(
+    slab: Slab,
+    tally: _Tally,
+    axes: ExploreAxes,
+    model: ModelArch,
+    machine: Machine,
+    workload: Workload,
+    pe_limit: float,
+) -> None:
+    """Score one slab and fold it into the tally."""
+    removed: BoolArray = np.zeros((1,) * len(slab.shape), dtype=np.bool_)
+    for position, prune in enumerate(slab.prunes):
+        tally.pruned[position] += _count(np.asarray(prune & ~removed), slab.shape)
+        removed = removed | prune
+    enumerated = ~removed
+    tally.n_enumerated += _count(enumerated, slab.shape)
+
+    memory = compute_memory(
+        model=model, machine=machine, parallelism=slab.parallelism, workload=workload
+    )
+    enough_pes = slab.parallelism.pes_used <= pe_limit
+    feasible = enumerated & enough_pes & memory.fits
+    _count_lacks(slab, tally, memory, enumerated, enough_pes)
+    _note_closest(slab, tally, memory, enumerated & enough_pes)
+
+    everywhere = np.broadcast_to(feasible, slab.shape)
+    flat = np.flatnonzero(everywhere)
+    tally.n_feasible += len(flat)
+    if not len(flat):
+        return
+    latency_s, pes_used, efficiency = _objectives(
+        model=model, machine=machine, parallelism=slab.parallelism, workload=workload
+    )
+    points = np.empty((len(flat), 3))
+    for column, values in enumerate((latency_s, pes_used, -efficiency)):
+        points[:, column] = np.broadcast_to(values, slab.shape)[everywhere]
+    kept = np.asarray(moocore.is_nondominated(points, keep_weakly=True))
+    front = np.concatenate([tally.front_points, points[kept]])
+    index = np.concatenate([tally.front_index, grid_index(slab=slab, flat=flat[kept])])
+    if len(tally.front_points):
+        still = np.asarray(moocore.is_nondominated(front, keep_weakly=True))
+        front, index = front[still], index[still]
+    tally.front_points, tally.front_index = front, index
+
+    share = MAX_CLOUD_POINTS * int(np.prod(slab.shape)) // axes.n_cells
+    step = max(1, -(-len(flat) // max(1, share)))
+    tally.cloud.append(grid_index(slab=slab, flat=flat[::step]))
+
+
+def _count_lacks(
+    slab: Slab, tally: _Tally, memory: MemoryLayout, enumerated: BoolArray, enough_pes: BoolArray
+) -> None:
+    """Count what the enumerated cells lack: PEs first, then memory by what overflowed."""
+    shortage = memory.shortage_index()
+    for position in range(len(SHORTAGES) - 1):
+        tally.lacking[position] += _count(
+            enumerated & enough_pes & (shortage == position + 1), slab.shape
+        )
+    tally.lacking[-1] += _count(enumerated & ~enough_pes, slab.shape)
+
+
+def _note_closest(slab: Slab, tally: _Tally, memory: MemoryLayout, allowed: BoolArray) -> None:
+    """Remember the allowed cell that needs the least memory, as long as nothing fits."""
+    if tally.n_feasible:
+        return
+    needed = np.where(allowed, memory.total_bytes, np.inf)
+    at = int(np.argmin(needed))
+    least = float(needed.flat[at])
+    if least < tally.closest_bytes:
+        tally.closest_bytes = least
+        inside = np.asarray(np.unravel_index(at, needed.shape), dtype=np.intp)
+        tally.closest_index = inside + np.asarray(slab.offset)
+
+
+def _cloud_index(tally: _Tally) -> NDArray[np.intp]:
+    """Evenly sampled feasible cells [n, 9]."""
+    if not tally.cloud:
+        return np.empty((0, 9), np.intp)
+    return np.concatenate(tally.cloud)
+
+
+def _front_scores(
+    tally: _Tally,
+    axes: ExploreAxes,
+    model: ModelArch,
+    machine: Machine,
+    workload: Workload,
+    max_pes: float | None,
+) -> tuple[ConfigScore, ...]:
+    """One row for each point of the front: the simplest of the configs that give it."""
+    if not len(tally.front_points):
+        return ()
+    order = np.lexsort(tally.front_points.T[::-1])
+    points = tally.front_points[order]
+    index = tally.front_index[order]
+    starts = np.flatnonzero(np.any(np.diff(points, axis=0, prepend=np.nan) != 0.0, axis=1))
+    ends = np.append(starts[1:], len(points))
+    rows, n_tied = [], []
+    for start, end in zip(starts, ends, strict=True):
+        tied = [
+            config_at(axes=axes, index=tuple(int(position) for position in cell))
+            for cell in index[start:end]
+        ]
+        rows.append(min(tied, key=_simplicity))
+        n_tied.append(len(tied) - 1)
+    return score_configs(
+        configs=rows,
+        model=model,
+        machine=machine,
+        workload=workload,
+        max_pes=max_pes,
+        n_tied=n_tied,
+    )
+
+
+def _simplicity(config: Config) -> tuple[int, ...]:
+    """Order among equals: fewest modes off their default, then the smallest PP, DP, CP."""
+    return (n_non_default_modes(config), config.pp, config.dp, config.cp)
+
+
+def cloud_scores(
+    *,
+    result: ExploreResult,
+    model: ModelArch,
+    machine: Machine,
+    workload: Workload,
+    n_points: int = 1000,
+) -> tuple[ConfigScore, ...]:
+    """Score an even sample of the feasible configs, for drawing behind the front.
+
+    Parameters
+    ----------
+    result : ExploreResult
+        A sweep of the same model, machine and workload.
+    model, machine, workload
+        As they were given to `explore`.
+    n_points : int
+        At most so many, no two with the same latency and PEs.
+
+    Returns
+    -------
+    tuple of ConfigScore
+    """
+    index = result.cloud_index
+    if not len(index):
+        return ()
+    configs = [
+        config_at(axes=result.axes, index=tuple(int(position) for position in cell))
+        for cell in index
+    ]
+    scores = score_configs(configs=configs, model=model, machine=machine, workload=workload)
+    distinct = list({(score.latency_s, score.pes_used): score for score in scores}.values())
+    step = max(1, -(-len(distinct) // n_points))
+    return tuple(distinct[::step])
