@@ -1,0 +1,378 @@
+"""The model's own code, from the `transformers` library, run on the meta device and counted.
+
+Owns: building the language model from a config.json without weights, running a prefill and one decode step
+with a cache, and sorting the FLOP and matmul weights of its modules into the planner's segments.
+Refuses: downloads, code that comes with a model (`auto_map` is dropped, only classes inside `transformers`
+are used), real tensors, vision and audio towers.
+
+What a layer is (global, windowed, latent, routed) is read from the built modules and their cache, not from
+the planner's parse.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from planner_core.errors import shorten
+from planner_core.model_arch import ModelArch
+from planner_core.oracle.measurement import Execution, Measurement, SegmentCount
+from planner_core.oracle.torch_room import MEASURING, count_flops, import_torch
+
+NESTED_LANGUAGE_KEYS = ("text_config", "llm_config", "language_config", "thinker_config")
+# What must not choose code, kernels or outputs, and towers that are not counted.
+DROPPED_KEYS = frozenset(
+    {
+        "auto_map", "quantization_config", "dtype", "torch_dtype", "attn_implementation",
+        "experts_implementation", "output_attentions", "output_hidden_states", "return_dict",
+        "torchscript", "pruned_heads", "vision_config", "audio_config", "transformers_version",
+    }
+)  # fmt: skip
+LARGEST_COUNT = 4096  # layers, experts, heads and the like: each of them may be a loop in a constructor
+LAYER_KINDS = {
+    "full_attention": "global",
+    "sliding_attention": "sliding",
+    "chunked_attention": "chunked",
+}
+
+
+class CannotSpeak(Exception):
+    """`transformers` is missing, does not know the model, or cannot run it: the reason is the message."""
+
+
+def measure(
+    *,
+    config: Mapping[str, object] | None,
+    model: ModelArch,
+    phases: Sequence[str],
+    context_tokens: int,
+    batch: int,
+) -> tuple[str, tuple[str, ...], Mapping[str, Measurement]]:
+    """Build the model, run each phase, and return who spoke, notes and the counts.
+
+    Parameters
+    ----------
+    config : mapping or None
+        The config.json.
+    model : ModelArch
+        Its parse, only for the class that it chose where the file contradicts itself.
+    phases : sequence of str
+        "decode", "prefill".
+    context_tokens, batch : int
+        `S` [tokens] and `n`.
+
+    Returns
+    -------
+    str, tuple of str, mapping of str to Measurement
+        "transformers 5.24.0", what stands for what, and the counts by phase.
+
+    Raises
+    ------
+    CannotSpeak
+        With the reason.
+    """
+    if config is None:
+        raise CannotSpeak("no config.json was given")
+    library = _import_transformers()
+    with MEASURING, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        library.logging.set_verbosity_error()
+        plain = _stripped(config)
+        _refuse_large_counts(plain)
+        try:
+            language_model, text_config, notes = _build(library, plain, model)
+            measured = {
+                phase: _measure_phase(
+                    library, language_model, text_config, phase, context_tokens, batch
+                )
+                for phase in phases
+            }
+        except CannotSpeak:
+            raise
+        except Exception as fault:  # foreign code on a foreign file may raise anything
+            raise CannotSpeak(
+                f"transformers {library.__version__} cannot run it "
+                f"({type(fault).__name__}: {shorten(str(fault), limit=160)})"
+            ) from fault
+    return f"transformers {library.__version__}", notes, measured
+
+
+def _import_transformers() -> Any:
+    """Import the library with the hub switched off."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    try:
+        library = importlib.import_module("transformers")
+        importlib.import_module("transformers.models.auto.modeling_auto")
+    except ImportError as fault:
+        raise CannotSpeak(f"transformers is not installed ({fault})") from fault
+    return library
+
+
+def _stripped(config: Mapping[str, object]) -> dict[str, Any]:
+    """Copy a config without private keys and the keys of `DROPPED_KEYS`, at any depth."""
+
+    def copy(value: object) -> Any:
+        if isinstance(value, Mapping):
+            return {
+                key: copy(inner)
+                for key, inner in value.items()
+                if isinstance(key, str) and not key.startswith("_") and key not in DROPPED_KEYS
+            }
+        if isinstance(value, (list, tuple)):
+            return [copy(inner) for inner in value]
+        return value
+
+    plain: dict[str, Any] = copy(config)
+    return plain
+
+
+def _refuse_large_counts(value: object, key: str = "") -> None:
+    """Stop before a constructor loops for ever over a count that no model has."""
+    if isinstance(value, dict):
+        for inner_key, inner in value.items():
+            _refuse_large_counts(inner, inner_key)
+    elif isinstance(value, list):
+        for inner in value:
+            _refuse_large_counts(inner, key)
+    elif (
+        isinstance(value, int)
+        and value > LARGEST_COUNT
+        and (key.startswith(("num_", "n_")) or "layer" in key)
+    ):
+        raise CannotSpeak(f"{key} is {shorten(value)}, more than the {LARGEST_COUNT} tried here")
+
+
+def _known_type(library: Any, plain: Mapping[str, Any], architecture: str) -> tuple[dict[str, Any], str]:
+    """Return the mapping that describes a model the library knows, and its model type.
+
+    The file's own `model_type` where the library has it; else the type whose class is the `architecture`
+    that the file names (and that the parser chose); else a nested language model's.
+    """
+    auto = library.models.auto
+    known = auto.configuration_auto.CONFIG_MAPPING
+    model_type = plain.get("model_type")
+    nested = [plain[key] for key in NESTED_LANGUAGE_KEYS if isinstance(plain.get(key), dict)]
+    by_class: dict[str, list[str]] = {}
+    for name, classes in auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.items():
+        for class_name in (classes,) if isinstance(classes, str) else classes:
+            by_class.setdefault(class_name, []).append(name)
+    if not nested:
+        same_class = by_class.get(architecture, [])
+        if same_class and model_type not in same_class:
+            return dict(plain), same_class[0]
+    if isinstance(model_type, str) and model_type in known:
+        return dict(plain), model_type
+    for inner in nested:
+        try:
+            return _known_type(library, inner, "")
+        except CannotSpeak:
+            continue
+    raise CannotSpeak(
+        f"transformers {library.__version__} has no model_type {shorten(model_type)}"
+    )
+
+
+def _build(
+    library: Any, plain: dict[str, Any], model: ModelArch
+) -> tuple[Any, Any, tuple[str, ...]]:
+    """Return the language model on the meta device, its config, and what stands for what."""
+    torch = import_torch()
+    mapping, model_type = _known_type(library, plain, model.architecture)
+    named = mapping.pop("model_type", None)
+    notes: list[str] = []
+    if model_type != named:
+        notes.append(f"model_type {shorten(named)} is built as {model_type}, whose class the file names")
+    config = library.AutoConfig.for_model(model_type, **mapping).get_text_config(decoder=True)
+    auto = library.models.auto.modeling_auto
+    options: dict[str, Any] = {
+        "dtype": torch.bfloat16,
+        "attn_implementation": "eager",
+        "experts_implementation": "batched_mm",  # the default, grouped_mm, is counted as 0 FLOP
+    }
+    initialization = importlib.import_module("transformers.initialization")
+    with torch.device("meta"), initialization.no_init_weights():
+        if type(config) in auto.MODEL_FOR_CAUSAL_LM_MAPPING:
+            built = library.AutoModelForCausalLM.from_config(config, **options)
+        elif type(config) in auto.MODEL_MAPPING:
+            bare = library.AutoModel.from_config(config, **options)
+            built = _with_lm_head(torch, bare, config)
+            notes.append(f"{type(bare).__name__} has no lm_head of its own: one matmul stands for it")
+        else:
+            raise CannotSpeak(
+                f"transformers {library.__version__} has no language model for {type(config).__name__}"
+            )
+    return built.eval(), config, tuple(notes)
+
+
+def _with_lm_head(torch: Any, bare: Any, config: Any) -> Any:
+    """Put a plain lm_head on a model that ends at its hidden states."""
+
+    class LanguageModel(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = bare
+            self.lm_head = torch.nn.Linear(
+                config.hidden_size, config.vocab_size, bias=False, dtype=torch.bfloat16
+            )
+
+        def get_output_embeddings(self) -> Any:
+            return self.lm_head
+
+        def forward(self, input_ids: Any, cache: Any, use_cache: bool, logits_to_keep: int) -> Any:
+            hidden = self.model(input_ids, cache=cache, use_cache=use_cache).last_hidden_state
+            return self.lm_head(hidden[:, -logits_to_keep:])
+
+    return LanguageModel()
+
+
+def _measure_phase(
+    library: Any, built: Any, config: Any, phase: str, context: int, batch: int
+) -> Measurement:
+    """Run one phase with a cache of its own and sort what it did."""
+    torch = import_torch()
+    with torch.device("meta"):
+        cache = library.DynamicCache(config=config)
+    accepted = inspect.signature(built.forward).parameters
+    options: dict[str, Any] = {"cache": cache, "use_cache": True}
+    if "logits_to_keep" in accepted:
+        options["logits_to_keep"] = 1
+
+    def run(n_new_tokens: int) -> None:
+        built(torch.zeros(batch, n_new_tokens, dtype=torch.long), **options)
+
+    if phase == "decode":
+        with torch.no_grad(), torch.device("meta"):
+            run(context - 1)
+        new_tokens = 1
+    else:
+        new_tokens = context
+    flops = count_flops(lambda: run(new_tokens))
+    return _sorted(built, config, cache, flops, tokens=batch * new_tokens, batch=batch, context=context)
+
+
+def _sorted(
+    built: Any,
+    config: Any,
+    cache: Any,
+    flops: Mapping[str, int],
+    *,
+    tokens: int,
+    batch: int,
+    context: int,
+) -> Measurement:
+    """Sort module counts into segments: attention and FFN of each layer, lm_head, and the rest."""
+    root = type(built).__name__
+    paths = {module: path for path, module in built.named_modules()}
+
+    def flops_of(module: Any) -> int:
+        return flops.get(f"{root}.{paths[module]}", 0)
+
+    def rows_of(module: Any, elements: int) -> int:
+        """Tokens that went through a module's weights."""
+        return flops_of(module) // (2 * elements)
+
+    segments: dict[str, SegmentCount] = {}
+    head = built.get_output_embeddings()
+    head_count = SegmentCount(flops=flops_of(head), weight_elements=head.weight.numel())
+    outside = SegmentCount(
+        flops=flops["Global"] - head_count.flops,
+        weight_elements=_matmul_elements(built, without=head),
+    )
+    latent_rows, expert_shares = set(), set()
+    layers = _layers(built, config)
+    for layer, kind in zip(layers, _layer_kinds(config, cache, len(layers)), strict=True):
+        whole = SegmentCount(flops=flops_of(layer), weight_elements=_matmul_elements(layer))
+        attention = SegmentCount()
+        for block in _attention_blocks(layer):
+            attention = attention.plus(
+                SegmentCount(flops=flops_of(block), weight_elements=_matmul_elements(block))
+            )
+            if hasattr(block, "kv_b_proj"):
+                kind = "mla"
+                latent_rows.add(rows_of(block.kv_b_proj, block.kv_b_proj.weight.numel()))
+        experts = list(_expert_blocks(layer))
+        for block, n_experts in experts:
+            rows = rows_of(block, _matmul_elements(block) // n_experts)
+            expert_shares.add(rows == tokens * n_experts)
+        ffn = SegmentCount(
+            flops=whole.flops - attention.flops,
+            weight_elements=whole.weight_elements - attention.weight_elements,
+        )
+        for name, count in (
+            (f"attention/{kind}", attention),
+            (f"ffn/{'moe' if experts else 'dense'}", ffn),
+        ):
+            if count != SegmentCount():
+                segments[name] = segments.get(name, SegmentCount()).plus(count)
+        outside = SegmentCount(
+            flops=outside.flops - whole.flops,
+            weight_elements=outside.weight_elements - whole.weight_elements,
+        )
+    segments["lm_head"] = head_count
+    if outside != SegmentCount():
+        segments["other"] = outside
+    return Measurement(
+        segments=segments,
+        execution=Execution(
+            latent_expanded=latent_rows == {batch * context},
+            all_experts_ran=expert_shares == {True},
+            lm_head_on_all_tokens=tokens > batch
+            and rows_of(head, head.weight.numel()) == tokens,
+        ),
+    )
+
+
+def _layers(built: Any, config: Any) -> Any:
+    """Return the list of decoder layers: the first list of that length whose members attend."""
+    torch = import_torch()
+    for module in built.modules():
+        if (
+            isinstance(module, torch.nn.ModuleList)
+            and len(module) == config.num_hidden_layers
+            and any(True for layer in module for _ in _attention_blocks(layer))
+        ):
+            return module
+    raise CannotSpeak(f"no list of {config.num_hidden_layers} layers found in {type(built).__name__}")
+
+
+def _attention_blocks(layer: Any) -> Iterator[Any]:
+    """Yield a layer's own children that attend, told by their class."""
+    for child in layer.children():
+        if "Attention" in type(child).__name__:
+            yield child
+
+
+def _expert_blocks(layer: Any) -> Iterator[tuple[Any, int]]:
+    """Yield the modules that hold stacked expert weights, and how many experts each holds."""
+    for module in layer.modules():
+        stacked = [weight for weight in module.parameters(recurse=False) if weight.ndim == 3]
+        if stacked and "Expert" in type(module).__name__:
+            yield module, stacked[0].shape[0]
+
+
+def _layer_kinds(config: Any, cache: Any, n_layers: int) -> list[str]:
+    """Return each layer's attention kind: from the config's layer types, else from its cache."""
+    types = getattr(config, "layer_types", None)
+    if types is None:
+        windowed = "chunked" if getattr(config, "attention_chunk_size", None) else "sliding"
+        return [windowed if layer.is_sliding else "global" for layer in cache.layers[:n_layers]]
+    return [LAYER_KINDS.get(name, str(name)) for name in types[:n_layers]]
+
+
+def _matmul_elements(module: Any, *, without: Any = None) -> int:
+    """Return the elements of a module's matmul weights: no biases, norms or embedding tables."""
+    torch = import_torch()
+    total = 0
+    for part in module.modules():
+        if part is without or isinstance(part, torch.nn.Embedding) or "Norm" in type(part).__name__:
+            continue
+        total += sum(
+            weight.numel()
+            for name, weight in part.named_parameters(recurse=False)
+            if weight.ndim >= 2 and not name.endswith("bias")
+        )
+    return total
