@@ -36,7 +36,8 @@ class StrictFields(BaseModel):
 Layout = TypeVar("Layout", bound=StrictFields)
 
 
-def _refused(*, allowed: str, fix: str) -> PydanticCustomError:
+def refused(*, allowed: str, fix: str) -> PydanticCustomError:
+    """Return the error that a rule raises; its words end up in the fault."""
     return PydanticCustomError("refused", "{allowed}", {"allowed": allowed, "fix": fix})
 
 
@@ -106,16 +107,16 @@ class Number(Rule):
     def check(self, value: Any) -> float:
         """Return the number as a float; bool, text and what a float cannot hold exactly are refused."""
         if not _is_number(value):
-            raise _refused(allowed=self.allowed, fix="write a plain number, without quotes or unit")
+            raise refused(allowed=self.allowed, fix="write a plain number, without quotes or unit")
         if isinstance(value, int) and abs(value) > MAX_EXACT_INT and int(float(value)) != value:
-            raise _refused(
+            raise refused(
                 allowed=f"{self.allowed}; past 2**53 only what a 64-bit float holds exactly",
                 fix="round it to fewer digits",
             )
         real = float(value)
         inside = self.low <= real <= self.high and not (self.above and real == self.low)
         if not math.isfinite(real) or not inside:
-            raise _refused(allowed=self.allowed, fix=f"give a value {self._span}")
+            raise refused(allowed=self.allowed, fix=f"give a value {self._span}")
         return real
 
 
@@ -135,10 +136,10 @@ class Count(Rule):
     def check(self, value: Any) -> int:
         """Return the count as an int."""
         if not _is_number(value) or (isinstance(value, float) and not value.is_integer()):
-            raise _refused(allowed=self.allowed, fix="write a whole number, without quotes")
+            raise refused(allowed=self.allowed, fix="write a whole number, without quotes")
         whole = int(value)
         if not self.low <= whole <= self.high:
-            raise _refused(allowed=self.allowed, fix=f"give a value from {self.low:,} to {self.high:,}")
+            raise refused(allowed=self.allowed, fix=f"give a value from {self.low:,} to {self.high:,}")
         return whole
 
 
@@ -154,7 +155,7 @@ class Flag(Rule):
     def check(self, value: Any) -> bool:
         """Return the value."""
         if not isinstance(value, bool):
-            raise _refused(allowed=self.allowed, fix="write true or false, without quotes")
+            raise refused(allowed=self.allowed, fix="write true or false, without quotes")
         return value
 
 
@@ -173,7 +174,7 @@ class Text(Rule):
     def check(self, value: Any) -> str:
         """Return the text on one line."""
         if not isinstance(value, str) or len(value) > MAX_TEXT or not (self.empty or value.strip()):
-            raise _refused(allowed=self.allowed, fix="write a short text in quotes")
+            raise refused(allowed=self.allowed, fix="write a short text in quotes")
         return clean_text(value)
 
 
@@ -192,7 +193,7 @@ class Choice(Rule):
         """Return the text."""
         if not isinstance(value, str) or value not in self.choices:
             fix = _closest(value, self.choices) or f"write {self.choices[0]!r}"
-            raise _refused(allowed=self.allowed, fix=fix)
+            raise refused(allowed=self.allowed, fix=fix)
         return value
 
 
@@ -214,7 +215,7 @@ class Items(Rule):
         """Return the value, an array as a tuple."""
         right_kind = isinstance(value, Mapping) if self.keyed else isinstance(value, (list, tuple))
         if not right_kind or not self.low <= len(value) <= self.high:
-            raise _refused(allowed=self.allowed, fix=f"give {self.words}")
+            raise refused(allowed=self.allowed, fix=f"give {self.words}")
         return dict(value) if self.keyed else tuple(value)
 
 
