@@ -75,6 +75,7 @@ bench: $(TEST_STAMP) ## print how fast it is, as figures and ratios
 
 .PHONY: fuzz
 fuzz: $(TEST_STAMP) ## feed it N mutated files (N=100000)
+	@$(PIP) install -r requirements-fuzz.txt || echo "atheris can't be installed here: fuzzing without coverage"
 	@$(PY) -m fuzz --count $(N)
 
 .PHONY: oracle
@@ -87,8 +88,8 @@ screenshots: $(TEST_STAMP) ## redraw docs/screenshots/
 	@$(PY) -m scripts.screenshots
 
 .PHONY: audit
-audit: $(TOOLS_STAMP) ## look the locked versions up among the known vulnerabilities
-	@$(TOOLS)/bin/pip-audit --disable-pip --require-hashes -r requirements-dev.lock
+audit: $(TOOLS_STAMP) ## look the locked versions up among known vulnerabilities (needs the public index)
+	@$(TOOLS)/bin/pip-audit --strict --disable-pip --require-hashes -r requirements-dev.lock
 
 .PHONY: licences
 licences: $(TEST_STAMP) ## rewrite docs/licences.md from what is installed

@@ -28,7 +28,7 @@ def locked(path: Path) -> dict[str, str]:
 
 
 def licence_of(name: str) -> str:
-    """Return the licence a package declares: SPDX expression, short text, classifiers, or its file's title."""
+    """Return the licence a package declares: SPDX expression, short text, classifiers or file title."""
     about = metadata.metadata(name)
     expression = about.get("License-Expression")
     if expression:
