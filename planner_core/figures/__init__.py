@@ -1,0 +1,1 @@
+"""Every Plotly figure, for the command line and the app."""
