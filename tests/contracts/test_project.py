@@ -117,6 +117,7 @@ def test_streamlit_is_served_safely_by_default() -> None:
     assert server["address"] == "localhost"
     assert server["enableXsrfProtection"] is True
     assert server["enableCORS"] is True
+    assert server["allowedHosts"] == ["localhost", "127.0.0.1", "::1"]
     assert server["maxUploadSize"] == 1
     assert server["fileWatcherType"] == "none"
     assert server["enableStaticServing"] is False
