@@ -74,20 +74,23 @@ class _MachineFields(StrictFields):
     ] = Field(default_factory=dict)
 
 
-def _whole(value: object) -> TypeGuard[int]:
+def _whole(value: object) -> TypeGuard[float]:
+    """Return whether a value is a count, written 8 or 8.0."""
+    if isinstance(value, float):
+        return value.is_integer()
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _tier_faults(source: Mapping[str, Any]) -> list[Fault]:
     """Tiers must grow outwards, only the last may be without limit, and a node must fit in them."""
     tiers = source.get("tiers")
-    if not isinstance(tiers, (list, tuple)) or not all(isinstance(tier, Mapping) for tier in tiers):
+    if not isinstance(tiers, (list, tuple)) or len(tiers) > MAX_TIERS:
         return []
     faults = []
-    sizes = [tier.get("n_pes", 0) for tier in tiers[:MAX_TIERS]]
+    sizes = [tier.get("n_pes", 0) if isinstance(tier, Mapping) else 0 for tier in tiers]
     for index, size in enumerate(sizes):
         inner = sizes[index - 1] if index else 0
-        if size is None and index < len(tiers) - 1:
+        if size is None and index < len(sizes) - 1:
             faults.append(
                 Fault(
                     where=f"tiers[{index}].n_pes",

@@ -10,7 +10,6 @@ check and the message, so the two cannot drift apart.
 from __future__ import annotations
 
 import difflib
-import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -23,7 +22,6 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from planner_core.errors import Fault, shorten
 from planner_core.strict_json import MAX_FAULTS, clean_text
 
-MAX_EXACT_INT: Final = 2**53
 MAX_TEXT: Final = 400
 
 
@@ -108,15 +106,15 @@ class Number(Rule):
         """Return the number as a float; bool, text and what a float cannot hold exactly are refused."""
         if not _is_number(value):
             raise refused(allowed=self.allowed, fix="write a plain number, without quotes or unit")
-        if isinstance(value, int) and abs(value) > MAX_EXACT_INT and int(float(value)) != value:
+        inside = self.low <= value <= self.high and not (self.above and value == self.low)
+        if not inside:  # NaN too
+            raise refused(allowed=self.allowed, fix=f"give a value {self._span}")
+        real = float(value)
+        if isinstance(value, int) and int(real) != value:
             raise refused(
                 allowed=f"{self.allowed}; past 2**53 only what a 64-bit float holds exactly",
                 fix="round it to fewer digits",
             )
-        real = float(value)
-        inside = self.low <= real <= self.high and not (self.above and real == self.low)
-        if not math.isfinite(real) or not inside:
-            raise refused(allowed=self.allowed, fix=f"give a value {self._span}")
         return real
 
 
