@@ -63,7 +63,7 @@ class MemoryLayout:
         return np.asarray(self.total_bytes <= self.budget_bytes)
 
     def shortage_index(self) -> NDArray[np.intp]:
-        """Return what does not fit, as an index into `SHORTAGES`: weights alone, then with the KV, then all."""
+        """Return what does not fit, as an index into `SHORTAGES`: weights, then with the KV, then all."""
         weights = self.reserved_bytes + self.weight_bytes + self.embedding_bytes
         return np.where(
             self.fits,

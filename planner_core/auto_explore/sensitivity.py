@@ -123,7 +123,7 @@ def compute_parallelism_sensitivity(
 
 
 def _axes_of(config: Config) -> Config:
-    """The axes alone, where a scored row was given."""
+    """Return the axes alone, where a scored row was given."""
     from_score = getattr(config, "config", config)
     return from_score if isinstance(from_score, Config) else config
 
