@@ -84,7 +84,7 @@ class FfnShard:
 
 
 def new_tokens_per_sequence(*, workload: Workload, parallelism: Parallelism) -> FloatArray:
-    """New tokens of a sequence on one rank: 1 in decode, S/CP in prefill [tokens].
+    """Return the new tokens of a sequence on one rank: 1 in decode, S/CP in prefill [tokens].
 
     Parameters
     ----------

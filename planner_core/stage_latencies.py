@@ -234,7 +234,7 @@ def _attention_compute(
     parallelism: Parallelism,
     workload: Workload,
 ) -> list[Stage]:
-    """The three operators that read weights and cache."""
+    """Build the three operators that read weights and cache."""
     batch = as_float(workload.batch)
     tokens = batch * new_tokens_per_sequence(workload=workload, parallelism=parallelism)
     component = f"attention/{group.kind}"
@@ -507,7 +507,7 @@ def all_ffn_stages(
 def _lm_head_stage(
     model: ModelArch, machine: Machine, parallelism: Parallelism, workload: Workload
 ) -> Stage:
-    """The projection to the vocabulary, on each sequence's last token only."""
+    """Build the projection to the vocabulary, on each sequence's last token only."""
     batch = as_float(workload.batch)
     columns = np.ceil(model.vocab_size / parallelism.tp)
     elements = float(model.hidden_size) * columns

@@ -162,7 +162,7 @@ def upper_frontier(curves: Sequence[InteractivityCurve]) -> tuple[FrontierPoint,
     tuple of FrontierPoint
         Of equal points the one with the smaller CP.
     """
-    import moocore  # noqa: PLC0415  # costs start-up, and a plan without a frontier needs none
+    import moocore  # costs start-up, and a plan without a frontier needs none
 
     if not any(len(curve.batch) for curve in curves):
         return ()

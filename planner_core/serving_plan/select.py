@@ -225,14 +225,7 @@ def _why(
             f"that fit; {bound}."
         )
     pool = f"meet {targets}" if targets else "fit"
-    others = sorted((row for row in meeting if row is not selected), key=_by_throughput)
-    runner = ""
-    if others:
-        gap = 1.0 - others[0].tokens_per_s_per_node / selected.tokens_per_s_per_node
-        amount = "the same, with a larger CP" if gap == 0.0 else f"{100.0 * gap:.3g}% less"
-        runner = (
-            f" The runner-up, {others[0].label()}, gives {others[0].tokens_per_s_per_node:.0f} ({amount})."
-        )
+    runner = _runner_up(selected, meeting)
     only = "the only config" if len(meeting) == 1 else f"the most of the {len(meeting)} configs"
     verb = f"{pool}s" if len(meeting) == 1 and not targets else pool
     if len(meeting) == 1 and targets:
@@ -240,6 +233,20 @@ def _why(
     return (
         f"{selected.label()} gives {selected.tokens_per_s_per_node:.0f} tok/s a node, {only} that {verb}; "
         f"{bound}.{runner}"
+    )
+
+
+def _runner_up(selected: PlanRow, meeting: Sequence[PlanRow]) -> str:
+    """Name the next best config; one whose larger CP changes nothing is no other config."""
+    same = (selected.tp, selected.itl_s, selected.batch)
+    others = [row for row in meeting if (row.tp, row.itl_s, row.batch) != same]
+    if not others:
+        return ""
+    runner = min(others, key=_by_throughput)
+    gap = 1.0 - runner.tokens_per_s_per_node / selected.tokens_per_s_per_node
+    return (
+        f" The runner-up, {runner.label()}, gives {runner.tokens_per_s_per_node:.0f} "
+        f"({100.0 * gap:.3g}% less)."
     )
 
 
@@ -296,7 +303,7 @@ def _smaller_batch(
     rows: Sequence[PlanRow],
     itl_limit_s: float,
 ) -> str:
-    """The config and batch with the most throughput within the ITL ceiling."""
+    """Name the config and batch with the most throughput within the ITL ceiling."""
     allowed = [pair for pair in configs if any((row.tp, row.cp) == pair for row in rows)]
     (curves,) = interactivity_curves(spec, configs=allowed, buckets=[tokens])
     best = None
@@ -311,14 +318,20 @@ def _smaller_batch(
     if best is None:
         return f"A smaller batch does not help: even batch 1 is over {_ms(itl_limit_s)}."
     rate, _, _, batch, curve = best
-    return (
+    text = (
         f"A smaller batch: {curve.label()} at batch {batch} meets {_ms(itl_limit_s)} and gives "
-        f"{-rate:.0f} tok/s a node."
+        f"{-rate:.0f} tok/s a node"
     )
+    nearest = min(rows, key=_by_ttft)
+    own = next(c for c in curves if (c.tp, c.cp) == (nearest.tp, nearest.cp))
+    own_batch = largest_batch_within(own, itl_ceiling_s=itl_limit_s)
+    if own is curve or not own_batch:
+        return f"{text}."
+    return f"{text}; {own.label()} itself meets it at batch {own_batch}."
 
 
 def _wider(spec: RunSpec, tokens: int, ttft_limit_s: float) -> list[str]:
-    """A TP past the grid that meets the TTFT ceiling, if the node has one."""
+    """Name a TP past the grid that meets the TTFT ceiling, if the node has one."""
     tried = max(spec.machine.tp_grid)
     for tp in _wider_degrees(spec.machine, tried):
         if tp > 4 * spec.model.n_q_heads:
@@ -339,7 +352,7 @@ def _wider_degrees(machine: Machine, tried: int) -> list[int]:
 
 
 def _fp8_trials(spec: RunSpec) -> list[tuple[str, RunSpec]]:
-    """The run-spec with fp8 weights, KV, or both, as far as that is less than it has."""
+    """Return the run-spec with fp8 weights, KV, or both, as far as that is less than it has."""
     weights = replace(
         spec,
         widths=WeightWidths.uniform(FP8_BYTES),
@@ -350,7 +363,7 @@ def _fp8_trials(spec: RunSpec) -> list[tuple[str, RunSpec]]:
         trials.append(("FP8 weights", weights))
     if spec.kv_dtype_bytes > FP8_BYTES:
         trials.append(("FP8 KV cache", replace(spec, kv_dtype_bytes=FP8_BYTES)))
-    if len(trials) == 2:  # noqa: PLR2004  # both were possible, so both at once is a third
+    if len(trials) == 2:  # both were possible, so both at once is a third
         trials.append(("FP8 weights and KV cache", replace(weights, kv_dtype_bytes=FP8_BYTES)))
     return trials
 
