@@ -1,0 +1,43 @@
+"""The frame of the browser app: page configuration, navigation, the line that says what is loaded.
+
+Owns: what is around a page, and the order of a run. Run it with `streamlit run app.py` or `planner app`.
+"""
+
+import streamlit as st
+
+from ui import guard, layout, pages, state, theme
+
+
+def _navigation(entries: tuple[pages.PageEntry, ...]) -> st.Page:
+    """Register the pages; the links keep the state's parameter in the URL."""
+    made = [
+        st.Page(entry.file, title=entry.title, url_path=entry.name, default=index == 0)
+        for index, entry in enumerate(entries)
+    ]
+    chosen = st.navigation(made, position="hidden")
+    with st.sidebar:
+        st.html('<div class="planner-brand">Inference planner</div>')
+        for page, entry in zip(made, entries, strict=True):
+            st.page_link(
+                page, label=entry.title, help=entry.purpose, query_params=state.query(), width="stretch"
+            )
+    return chosen
+
+
+def _head() -> None:
+    state.sync()
+    theme.apply_style(review=state.current().review)
+    layout.loaded_line()
+    layout.show_notices()
+
+
+st.set_page_config(
+    page_title="Inference planner",
+    page_icon=":material/lan:",
+    layout="wide",
+    initial_sidebar_state="auto",
+    menu_items={"About": "Analytic planner for LLM inference parallelism."},
+)
+guard.run(_head, place="head")
+page = _navigation(pages.available())
+guard.run(page.run, place=page.url_path or "page")

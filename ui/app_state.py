@@ -1,0 +1,151 @@
+"""The one state of the app: what is loaded, what is set, which points are compared.
+
+Owns: `AppState` and its parts, their bounds, and how one field is replaced.
+Refuses: Streamlit, the URL (see `link`), and the meaning of a run-spec (see `planner_core.run_spec`).
+
+Every value a user can set is a field here and nowhere else. A field that is None is "as the run-spec says" or
+"not chosen yet". `spec` is a JSON document: treat it as immutable and replace it whole.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+VERSION = 1
+MAX_COMPARED = 4
+MAX_DRAFT_CHARS = 1_000_000
+
+Degree = Annotated[int, Field(ge=1, le=1 << 20)]
+Tokens = Annotated[int, Field(ge=1, le=1 << 40)]
+Positive = Annotated[float, Field(gt=0, le=1e18, allow_inf_nan=False)]
+Phase = Literal["decode", "prefill"]
+AxisName = Literal[
+    "cp",
+    "tp",
+    "pp",
+    "dp",
+    "kv_shard_mode",
+    "ffn_shard_scope",
+    "tp_placement",
+    "cp_placement",
+    "cp_ring_variant",
+]
+AXES: tuple[AxisName, ...] = (
+    "cp",
+    "tp",
+    "pp",
+    "dp",
+    "kv_shard_mode",
+    "ffn_shard_scope",
+    "tp_placement",
+    "cp_placement",
+    "cp_ring_variant",
+)
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ParallelConfig(_Part):
+    """One config: the nine axes, EP, and for a serving config its split (`planner cell --cp`)."""
+
+    cp: Degree = 1
+    tp: Degree = 8
+    pp: Degree = 1
+    dp: Degree = 1
+    ep: Degree = 1
+    kv_shard_mode: Literal["split", "replicate"] = "split"
+    ffn_shard_scope: Literal["TP", "TP+CP", "TP+DP", "TP+CP+DP"] = "TP"
+    tp_placement: Literal["inner", "outer"] = "inner"
+    cp_placement: Literal["inner", "outer"] = "inner"
+    cp_ring_variant: Literal["qoml", "kv"] = "qoml"
+    kv_split: Degree | None = None
+
+
+class PlanSettings(_Part):
+    """Serving plan: overrides of the run-spec's targets, the bucket, the FP8 overlay, the chosen row."""
+
+    itl_ceiling_ms: Positive | None = None
+    prefill_itps_floor: Positive | None = None
+    bucket_tokens: Tokens | None = None
+    overlay: Literal["none", "fp8_weights", "fp8_kv", "fp8_weights_kv"] = "none"
+    selected: ParallelConfig | None = None
+
+
+class ExploreSettings(_Part):
+    """Auto Explore: the workload, the budget, what is searched, the collective model, the tab."""
+
+    phase: Phase = "decode"
+    context_tokens: Tokens = 131072
+    batch: Degree = 1
+    max_pes: Degree | None = None
+    axes: tuple[AxisName, ...] = AXES
+    collective_model: Literal["hierarchical", "flat", "flat-all-pes"] | None = None
+    tab: Literal["Pareto", "Sensitivity"] = "Pareto"
+
+
+class CellPoint(_Part):
+    """One operating point."""
+
+    phase: Phase = "decode"
+    context_tokens: Tokens = 8192
+    batch: Degree = 16
+    config: ParallelConfig = ParallelConfig(kv_split=1)
+
+
+class ComparePoint(_Part):
+    """One point of Compare, with the whole run-spec it belongs to."""
+
+    label: Annotated[str, Field(max_length=400)] = ""
+    spec: dict[str, JsonValue]
+    cell: CellPoint
+
+
+class AppState(_Part):
+    """Everything that a link reopens. See the module."""
+
+    v: Literal[1] = VERSION
+    spec: dict[str, JsonValue]
+    draft: Annotated[str, Field(max_length=MAX_DRAFT_CHARS)] | None = None
+    plan: PlanSettings = PlanSettings()
+    explore: ExploreSettings = ExploreSettings()
+    baseline: ParallelConfig | None = None
+    cell: CellPoint = CellPoint()
+    compare: Annotated[tuple[ComparePoint, ...], Field(max_length=MAX_COMPARED)] = ()
+    review: bool = False
+
+
+def get_at(state: AppState, path: str) -> Any:
+    """Return the value at a dotted path ("explore.batch")."""
+    value: Any = state
+    for name in path.split("."):
+        value = getattr(value, name)
+    return value
+
+
+def replaced_at(state: AppState, path: str, value: object) -> AppState:
+    """Return the state with the field at a dotted path replaced, and validated.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        If the field does not take that value.
+    """
+    head, _, rest = path.partition(".")
+    part = getattr(state, head)
+    if rest:
+        value = _replaced_in(part, rest, value)
+    return _replaced_in(state, head, value)
+
+
+def _replaced_in(part: Any, path: str, value: object) -> Any:
+    head, _, rest = path.partition(".")
+    if rest:
+        value = _replaced_in(getattr(part, head), rest, value)
+    fields = {name: getattr(part, name) for name in type(part).model_fields}
+    if head not in fields:
+        raise KeyError(f"{type(part).__name__} has no field {head!r}")
+    return type(part).model_validate({**fields, head: value})

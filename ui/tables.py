@@ -1,0 +1,101 @@
+"""Tables on a page: one way to show them, with units in the heads and a CSV download.
+
+Owns: the look of a table, its CSV (no cell of which a spreadsheet runs as a formula).
+Refuses: computing or rounding the values in it: what is shown rounded is downloaded in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import pandas as pd
+import streamlit as st
+
+from ui import state, text
+
+
+def csv_bytes(frame: pd.DataFrame) -> bytes:
+    """Return a table as CSV: UTF-8, full precision, text that a spreadsheet would run made harmless."""
+    safe = frame.map(text.csv_cell)
+    safe.columns = [text.csv_cell(str(name)) for name in frame.columns]
+    return safe.to_csv(index=False, lineterminator="\r\n").encode("utf-8", "replace")
+
+
+def show_table(
+    frame: pd.DataFrame,
+    *,
+    key: str,
+    title: str,
+    name: Sequence[object],
+    columns: Mapping[str, Any] | None = None,
+    height: int | Literal["auto", "content"] = "auto",
+    on_select: Literal["ignore", "rerun"] | Callable[[], None] = "ignore",
+    selection_mode: str = "single-row-required",
+    selected_row: int | None = None,
+) -> Any:
+    """Show a table with its title and a CSV download.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One column a quantity, in the unit that its head says ("ITL [ms]").
+    key : str
+        Unique on the page.
+    title : str
+        What it shows; plain text of our own.
+    name : sequence
+        Parts of the file name: model, machine, phase, context, what it shows.
+    columns : mapping, optional
+        `st.column_config` by column; numbers without one show three significant digits.
+    height, on_select, selection_mode
+        As for `st.dataframe`.
+    selected_row : int, optional
+        Row shown as selected at first.
+
+    Returns
+    -------
+    DataframeState or DeltaGenerator
+        What `st.dataframe` returns.
+    """
+    settings = {column: _column(frame[column], column) for column in frame.columns}
+    settings.update(columns or {})
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.subheader(title, anchor=False, width="content")
+        if not state.current().review:
+            st.download_button(
+                "CSV",
+                data=lambda: csv_bytes(frame),
+                file_name=text.file_name(*name, extension="csv"),
+                mime="text/csv",
+                key=f"{key}_csv",
+                type="tertiary",
+                on_click="ignore",
+                help=f"Download this table as CSV: {title}",
+            )
+    options: dict[str, Any] = {}
+    if on_select != "ignore":
+        options = {"on_select": on_select, "selection_mode": selection_mode}
+        if selected_row is not None:
+            options["selection_default"] = {"selection": {"rows": [selected_row]}}
+    return st.dataframe(
+        frame, key=key, hide_index=True, column_config=settings, height=height, alt=title, **options
+    )
+
+
+def _column(values: pd.Series, name: str) -> Any:
+    """Return how a column is shown: numbers to the right with three significant digits, text to the left."""
+    if pd.api.types.is_bool_dtype(values):
+        return st.column_config.CheckboxColumn(name, disabled=True)
+    if pd.api.types.is_integer_dtype(values):
+        return st.column_config.NumberColumn(name, format="localized")
+    if pd.api.types.is_float_dtype(values):
+        return st.column_config.NumberColumn(name, format="%.3g" if _fits_three(values) else "localized")
+    return st.column_config.TextColumn(name)
+
+
+def _fits_three(values: pd.Series) -> bool:
+    """Tell where `%.3g` shows no exponent, which it does from 1000 up and under 1e-4."""
+    sizes = values.abs()
+    sizes = sizes[(sizes > 0) & sizes.notna()]
+    return bool(sizes.empty or (sizes.max() < 999.5 and sizes.min() >= 1e-4))

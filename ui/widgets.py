@@ -1,0 +1,151 @@
+"""Widgets that are fed from the state and write to it.
+
+Owns: the mirrored keys, so that a value survives a page switch, a reload and a link.
+Refuses: values of its own: what a widget shows is `state.at(path)`.
+
+Each takes `at`, the dotted path of a field of `AppState`, and the arguments of the Streamlit widget that it
+wraps; it returns the value in force. `fallback` is shown where the field is None. A value that the widget's
+range does not hold is shown at the nearest bound and left as it is in the state until the user moves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from ui import guard, state
+
+_Value = TypeVar("_Value")
+
+
+def key_of(at: str) -> str:
+    """Return the widget key of a field."""
+    return f"field_{at.replace('.', '_')}"
+
+
+@guard.callback
+def _commit(at: str, key: str, convert: Callable[[Any], Any] | None) -> None:
+    """Write what the user set to the state."""
+    value = st.session_state.get(key)
+    if value is None and not _accepts_none(at):
+        return
+    state.set_at(at, convert(value) if convert and value is not None else value)
+
+
+def _accepts_none(at: str) -> bool:
+    """Tell whether the field may be None: an emptied input then means "as the run-spec says"."""
+    parent, _, name = at.rpartition(".")
+    owner = state.at(parent) if parent else state.current()
+    annotation = type(owner).model_fields[name].annotation
+    return type(None) in getattr(annotation, "__args__", ())
+
+
+def _fed(at: str, shown: Any, convert: Callable[[Any], Any] | None = None) -> dict[str, Any]:
+    """Put the state's value under the widget's key, and return key and callback."""
+    key = key_of(at)
+    if key not in st.session_state or st.session_state[key] != shown:
+        st.session_state[key] = shown
+    return {"key": key, "on_change": _commit, "args": (at, key, convert)}
+
+
+def _value(at: str, fallback: Any) -> Any:
+    value = state.at(at)
+    return fallback if value is None else value
+
+
+def slider(
+    label: str, *, at: str, min_value: float, max_value: float, fallback: float | None = None, **options: Any
+) -> Any:
+    """Show a slider; ints if both bounds are."""
+    kind = int if isinstance(min_value, int) and isinstance(max_value, int) else float
+    value = _value(at, fallback if fallback is not None else min_value)
+    shown = kind(min(max(value, min_value), max_value))
+    st.slider(label, min_value=min_value, max_value=max_value, **_fed(at, shown), **options)
+    return value
+
+
+def select_slider(label: str, *, at: str, options: Sequence[_Value], fallback: _Value, **more: Any) -> _Value:
+    """Show a slider over listed values; a value off the list is shown at the nearest of them."""
+    value = _value(at, fallback)
+    shown = value if value in options else min(options, key=lambda option: abs(option - value))  # type: ignore[operator]
+    st.select_slider(label, options=options, **_fed(at, shown), **more)
+    result: _Value = value
+    return result
+
+
+def number(
+    label: str,
+    *,
+    at: str,
+    min_value: float | None = None,
+    max_value: float | None = None,
+    fallback: float | None = None,
+    **options: Any,
+) -> Any:
+    """Show a number input; an emptied one means None where the field takes it."""
+    value = _value(at, fallback)
+    shown = value
+    if shown is not None:
+        shown = max(shown, min_value) if min_value is not None else shown
+        shown = min(shown, max_value) if max_value is not None else shown
+    st.number_input(label, min_value=min_value, max_value=max_value, **_fed(at, shown), **options)
+    return value
+
+
+def select(
+    label: str, *, at: str, options: Sequence[_Value], fallback: _Value | None = None, **more: Any
+) -> Any:
+    """Show a select box; a value off the list shows `fallback`, or the first option."""
+    return _choice(st.selectbox, label, at=at, options=options, fallback=fallback, more=more)
+
+
+def segmented(
+    label: str, *, at: str, options: Sequence[_Value], fallback: _Value | None = None, **more: Any
+) -> Any:
+    """Show a row of buttons of which one is on."""
+    more.setdefault("required", True)
+    return _choice(st.segmented_control, label, at=at, options=options, fallback=fallback, more=more)
+
+
+def _choice(
+    widget: Callable[..., Any],
+    label: str,
+    *,
+    at: str,
+    options: Sequence[Any],
+    fallback: Any,
+    more: dict[str, Any],
+) -> Any:
+    value = _value(at, fallback)
+    if value not in options:
+        value = fallback if fallback in options else options[0]
+    widget(label, options=options, **_fed(at, value), **more)
+    return value
+
+
+def multiselect(label: str, *, at: str, options: Sequence[_Value], **more: Any) -> tuple[_Value, ...]:
+    """Show a list of which several may be chosen; kept in the order of `options`."""
+    chosen = state.at(at)
+    shown = [option for option in options if option in chosen]
+
+    def ordered(values: Sequence[_Value]) -> tuple[_Value, ...]:
+        return tuple(option for option in options if option in values)
+
+    st.multiselect(label, options=options, **_fed(at, shown, ordered), **more)
+    return tuple(shown)
+
+
+def toggle(label: str, *, at: str, **options: Any) -> bool:
+    """Show a switch."""
+    value = bool(state.at(at))
+    st.toggle(label, **_fed(at, value), **options)
+    return value
+
+
+def text_input(label: str, *, at: str, **options: Any) -> str:
+    """Show a line of text."""
+    value = _value(at, "")
+    st.text_input(label, **_fed(at, value), **options)
+    return str(value)
