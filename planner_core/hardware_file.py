@@ -9,6 +9,7 @@ Units in the file are SI base units, named in the keys.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, TypeGuard
 
@@ -18,13 +19,14 @@ from planner_core.errors import Fault, InvalidSpec, shorten
 from planner_core.hardware import COLLECTIVE_MODELS, SOURCE_KINDS, Machine, Source, Tier
 from planner_core.json_fields import Choice, Count, Flag, Items, Number, StrictFields, Text, read_layout
 from planner_core.preset_files import preset_names, presets_dir
-from planner_core.strict_json import MAX_FAULTS, clean_text, read_json_file, require_object
+from planner_core.strict_json import MAX_FAULTS, read_json_file, require_object
 
 MAX_TIERS: Final = 16
 MAX_GRID: Final = 32
 MAX_PES: Final = 1_000_000_000
 DEFAULT_CP_GRID: Final = (1, 2, 4, 8)
 
+_PRECISION: Final = re.compile(r"[a-z0-9]{1,16}")
 _BANDWIDTH: Final = Number(unit="B/s", low=1.0, high=1e18)
 _PES: Final = Count(unit="PEs", low=1, high=MAX_PES)
 _DEGREE: Final = Count(unit="ranks", low=1, high=MAX_PES)
@@ -121,6 +123,21 @@ def _tier_faults(source: Mapping[str, Any]) -> list[Fault]:
     return faults
 
 
+def _precision_faults(source: Mapping[str, Any]) -> list[Fault]:
+    """Return the precisions that have no plain name."""
+    peaks = source.get("peak_flops_per_s")
+    return [
+        Fault(
+            where="peak_flops_per_s",
+            given=shorten(name),
+            allowed="precisions of 1 to 16 small letters and digits, such as bf16, fp8, int8",
+            fix="rename it",
+        )
+        for name in (peaks if isinstance(peaks, Mapping) else ())
+        if not _PRECISION.fullmatch(str(name))
+    ][:MAX_FAULTS]
+
+
 def _grid_faults(source: Mapping[str, Any]) -> list[Fault]:
     """No degree of the serving grid may exceed the node, and each is listed once."""
     grid, node_pes = source.get("serving_grid"), source.get("node_pes")
@@ -199,7 +216,7 @@ def parse_hardware(source: Mapping[str, Any]) -> Machine:
     """
     fields, faults = read_layout(source, layout=_MachineFields)
     if isinstance(source, Mapping):
-        faults += _tier_faults(source) + _grid_faults(source)
+        faults += _precision_faults(source) + _tier_faults(source) + _grid_faults(source)
     if fields is None or faults:
         raise InvalidSpec(faults[:MAX_FAULTS])
     grid = fields.serving_grid
@@ -209,7 +226,7 @@ def parse_hardware(source: Mapping[str, Any]) -> Machine:
         illustrative=fields.illustrative,
         pe_name=fields.pe_name,
         node_pes=fields.node_pes,
-        peak_flops_per_s={clean_text(name)[:40]: peak for name, peak in fields.peak_flops_per_s.items()},
+        peak_flops_per_s=fields.peak_flops_per_s,
         hbm_bytes_per_s=fields.hbm_bytes_per_s,
         hbm_bytes=fields.hbm_bytes,
         usable_hbm_frac=fields.usable_hbm_frac,

@@ -167,6 +167,7 @@ def test_whole_floats_are_counts():
         (["peak_flops_per_s"], {}, "peak_flops_per_s", r"an object of 1 to 16 peaks by precision"),
         (["peak_flops_per_s"], [1], "peak_flops_per_s", r"an object of 1 to 16 peaks by precision"),
         (["peak_flops_per_s", "bf16"], "x", "peak_flops_per_s.bf16", r"FLOP/s"),
+        (["peak_flops_per_s", "BF 16"], 1e15, "peak_flops_per_s", r"got 'BF 16'; allowed: precisions of"),
         (["node_pes"], 2.5, "node_pes", r"a whole number of PEs from 1"),
         (["node_pes"], 0, "node_pes", r"a whole number of PEs from 1"),
         (["node_pes"], KeyError, "node_pes", r"got nothing"),
