@@ -9,6 +9,7 @@ Source: physics contract, section 6.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -32,7 +33,7 @@ class Axis:
     stride: FloatArray
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Parallelism:
     """One config, or an open grid of them: every field broadcasts against the others.
 
@@ -63,23 +64,23 @@ class Parallelism:
     cp_outer: BoolArray
     ring_qoml: BoolArray
 
-    @property
+    @cached_property
     def ranks(self) -> FloatArray:
         """PEs of one pipeline stage: CP * TP * DP."""
         return self.cp * self.tp * self.dp
 
-    @property
+    @cached_property
     def pes_used(self) -> FloatArray:
         """PEs in all: CP * TP * PP * DP. EP reuses them."""
         return self.ranks * self.pp
 
-    @property
+    @cached_property
     def tp_axis(self) -> Axis:
         """TP: innermost where inner; else outside CP, and outside DP too where CP is outer."""
         outside = np.where(self.cp_outer, self.dp * self.cp, self.cp)
         return Axis(self.tp, np.where(self.tp_outer, outside, 1.0))
 
-    @property
+    @cached_property
     def cp_axis(self) -> Axis:
         """CP: outside TP where TP is inner; outside DP where CP is outer."""
         return Axis(
@@ -87,16 +88,11 @@ class Parallelism:
             np.where(self.tp_outer, 1.0, self.tp) * np.where(self.cp_outer, self.dp, 1.0),
         )
 
-    @property
+    @cached_property
     def dp_axis(self) -> Axis:
         """DP: inside whichever axes are laid outside it."""
         inner_tp = np.where(self.tp_outer, 1.0, self.tp)
         return Axis(self.dp, np.where(self.cp_outer, inner_tp, self.tp * self.cp))
-
-    @property
-    def pp_axis(self) -> Axis:
-        """PP: always outermost."""
-        return Axis(self.pp, self.ranks)
 
 
 def make_parallelism(

@@ -37,6 +37,7 @@ from planner_core.units import FloatArray, as_float
 from planner_core.workload import Workload
 
 MAX_CLOUD_POINTS: Final = 4096
+N_DEGREES: Final = 4
 LACKS: Final = (*SHORTAGES[1:], "PEs")
 
 
@@ -122,18 +123,14 @@ class ExploreResult:
     stopped: bool = False
 
 
-def _objectives(
+def _best_efficiency_s(
     *, model: ModelArch, machine: Machine, parallelism: Parallelism, workload: Workload
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Latency [s], PEs used and efficiency, on the axes they depend on."""
-    latency_s = step_latency(
-        model=model, machine=machine, parallelism=parallelism, workload=workload
-    ).latency_s
-    pes_used = parallelism.pes_used
+) -> FloatArray:
+    """Return the latency at which the efficiency would be 1: the floor spread over the PEs used [s]."""
     floor_s = work_floor_s(
         model=model, machine=machine, workload=workload, n_replicas=parallelism.dp
     )
-    return latency_s, pes_used, floor_s / pes_used / latency_s
+    return floor_s / parallelism.pes_used
 
 
 def score_configs(
@@ -170,10 +167,13 @@ def score_configs(
     memory = compute_memory(
         model=model, machine=machine, parallelism=parallelism, workload=workload
     )
-    latency_s, pes_used, efficiency = _objectives(
+    count = len(configs)
+    pes_used = parallelism.pes_used
+    latency_s = np.broadcast_to(step.latency_s, (count,))
+    best_s = _best_efficiency_s(
         model=model, machine=machine, parallelism=parallelism, workload=workload
     )
-    count = len(configs)
+    efficiency = np.broadcast_to(best_s / latency_s, (count,))
     tokens = (
         parallelism.dp
         * parallelism.cp
@@ -334,28 +334,60 @@ def _sweep_slab(
     _count_lacks(slab, tally, memory, enumerated, enough_pes)
     _note_closest(slab, tally, memory, enumerated & enough_pes)
 
-    everywhere = np.broadcast_to(feasible, slab.shape)
-    flat = np.flatnonzero(everywhere)
+    flat = np.flatnonzero(np.broadcast_to(feasible, slab.shape))
     tally.n_feasible += len(flat)
     if not len(flat):
         return
-    latency_s, pes_used, efficiency = _objectives(
-        model=model, machine=machine, parallelism=slab.parallelism, workload=workload
+    _merge_front(slab, tally, feasible, model, machine, workload)
+    share = MAX_CLOUD_POINTS * int(np.prod(slab.shape)) // axes.n_cells
+    step = max(1, -(-len(flat) // max(1, share)))
+    tally.cloud.append(grid_index(slab=slab, flat=flat[::step]))
+
+
+def _merge_front(
+    slab: Slab,
+    tally: _Tally,
+    feasible: BoolArray,
+    model: ModelArch,
+    machine: Machine,
+    workload: Workload,
+) -> None:
+    """Rank a slab's feasible cells with the front so far, and keep every cell on it, ties too.
+
+    The four degrees fix the PEs used and the work, so among the modes of one (CP, TP, PP, DP) only the
+    lowest latency can be on the front: the ranking sees one point for each, not one for each cell.
+    """
+    parallelism = slab.parallelism
+    latency_s = step_latency(
+        model=model, machine=machine, parallelism=parallelism, workload=workload
+    ).latency_s
+    best_s = _best_efficiency_s(
+        model=model, machine=machine, parallelism=parallelism, workload=workload
     )
-    points = np.empty((len(flat), 3))
-    for column, values in enumerate((latency_s, pes_used, -efficiency)):
-        points[:, column] = np.broadcast_to(values, slab.shape)[everywhere]
-    kept = np.asarray(moocore.is_nondominated(points, keep_weakly=True))
-    front = np.concatenate([tally.front_points, points[kept]])
-    index = np.concatenate([tally.front_index, grid_index(slab=slab, flat=flat[kept])])
+    degrees = slab.shape[:N_DEGREES]
+    feasible_s = np.broadcast_to(np.where(feasible, latency_s, np.inf), slab.shape)
+    by_degrees = feasible_s.reshape(*degrees, -1)
+    lowest_s = by_degrees.min(axis=-1).ravel()
+    spread = (*degrees, *(1,) * (len(slab.shape) - N_DEGREES))
+    points = np.stack(
+        [
+            lowest_s,
+            np.broadcast_to(parallelism.pes_used, spread).ravel(),
+            -np.broadcast_to(best_s, spread).ravel() / lowest_s,
+        ],
+        axis=1,
+    )
+    candidates = np.flatnonzero(np.isfinite(lowest_s))
+    kept = candidates[np.asarray(moocore.is_nondominated(points[candidates], keep_weakly=True))]
+    n_modes = by_degrees.shape[-1]
+    rows, modes = np.nonzero(by_degrees.reshape(-1, n_modes)[kept] == lowest_s[kept, np.newaxis])
+    flat = kept[rows] * n_modes + modes
+    front = np.concatenate([tally.front_points, points[kept[rows]]])
+    index = np.concatenate([tally.front_index, grid_index(slab=slab, flat=flat)])
     if len(tally.front_points):
         still = np.asarray(moocore.is_nondominated(front, keep_weakly=True))
         front, index = front[still], index[still]
     tally.front_points, tally.front_index = front, index
-
-    share = MAX_CLOUD_POINTS * int(np.prod(slab.shape)) // axes.n_cells
-    step = max(1, -(-len(flat) // max(1, share)))
-    tally.cloud.append(grid_index(slab=slab, flat=flat[::step]))
 
 
 def _count_lacks(
