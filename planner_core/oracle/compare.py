@@ -13,7 +13,7 @@ from planner_core.hardware import Machine, Tier
 from planner_core.model_arch import ModelArch, WeightWidths
 from planner_core.oracle import from_shapes, from_transformers
 from planner_core.oracle.explain import explanations_by_segment
-from planner_core.oracle.measurement import Measurement, SegmentCount
+from planner_core.oracle.measurement import CannotSpeak, Measurement, SegmentCount
 from planner_core.oracle.report import (
     TOTAL,
     Explanation,
@@ -112,7 +112,7 @@ def run_oracle(
             config=config, model=model, phases=phases, context_tokens=context, batch=batch
         )
         notes += built_notes
-    except from_transformers.CannotSpeak as fault:
+    except CannotSpeak as fault:
         spoke = f"shapes (torch {torch.__version__.split('+')[0]})"
         notes += (f"matmuls of the parsed shapes stand for the model's own code: {fault}",)
         measured = from_shapes.measure(

@@ -44,13 +44,15 @@ def explanations_by_segment(
         Only differences that are not zero.
     """
     found: dict[str, list[Explanation]] = {}
+    tokens = batch * (context_tokens if phase == "prefill" else 1)
     for attention in model.attention:
         rows = found.setdefault(f"attention/{attention.kind}", [])
         if phase == "prefill":
             rows.append(_whole_rectangle(attention, context_tokens, batch))
         elif attention.kind == "mla" and execution.latent_expanded:
             rows += _expanded_latent(attention, context_tokens, batch)
-    tokens = batch * (context_tokens if phase == "prefill" else 1)
+        elif attention.window_tokens is not None and execution.windows_padded:
+            rows.append(_padded_window(attention, context_tokens, batch))
     for ffn in model.ffn:
         if ffn.kind != "moe":
             continue
@@ -66,6 +68,8 @@ def explanations_by_segment(
                 flops=2 * batch * (context_tokens - 1) * model.hidden_size * model.vocab_size,
             )
         )
+    if execution.n_altup_streams:
+        _add_altup(found, model, tokens, execution.n_altup_streams, bytes_per_element)
     return {
         name: tuple(row for row in rows if row.flops or row.weight_bytes)
         for name, rows in found.items()
@@ -120,6 +124,17 @@ def _whole_rectangle(group: AttentionGroup, context: int, batch: int) -> Explana
     )
 
 
+def _padded_window(group: AttentionGroup, context: int, batch: int) -> Explanation:
+    """Decode under a window that the oracle's cache does not honour: it scores all keys and masks most."""
+    outside = context - min(context, group.window_tokens or context)
+    width = group.head_dim_k + group.head_dim_v
+    return Explanation(
+        text=f"the oracle's cache keeps all {context} tokens of a layer with a window of "
+        f"{group.window_tokens} and masks {outside:,} of them, the planner counts the window",
+        flops=2 * batch * outside * group.n_q_heads * width * group.n_layers,
+    )
+
+
 def _expanded_latent(group: AttentionGroup, context: int, batch: int) -> tuple[Explanation, ...]:
     """Decode of MLA: the oracle expands the cached latent again, the planner absorbs the expansion."""
     rank, rope = group.kv_lora_rank, group.qk_rope_head_dim
@@ -162,4 +177,40 @@ def _experts_not_read(
         text=f"the oracle lists all {group.n_experts} experts, the planner reads the "
         f"{group.n_experts - unread:.2f} a layer that {tokens:,} tokens are expected to reach",
         weight_bytes=unread * one_expert * bytes_per_element * group.n_layers,
+    )
+
+
+def _add_altup(
+    found: dict[str, list[Explanation]],
+    model: ModelArch,
+    tokens: int,
+    n_streams: int,
+    bytes_per_element: int,
+) -> None:
+    """Gemma 3n: what its streams compute beyond the weights that the planner charges once a layer."""
+    hidden = model.hidden_size
+    for attention in model.attention:
+        found.setdefault(f"attention/{attention.kind}", []).append(
+            Explanation(
+                text="AltUp runs its router twice a layer, to predict and to correct, the planner once "
+                f"({n_streams} x {hidden} elements in {attention.n_layers} layers)",
+                flops=2 * tokens * n_streams * hidden * attention.n_layers,
+            )
+        )
+    for ffn in model.ffn:
+        found.setdefault(f"ffn/{ffn.kind}", []).append(
+            Explanation(
+                text=f"AltUp mixes its {n_streams} streams by a product without weights in {ffn.n_layers} "
+                "layers, which the planner does not charge",
+                flops=2 * tokens * hidden * n_streams * n_streams * ffn.n_layers,
+            )
+        )
+    projections = 2 * (n_streams - 1) * hidden * hidden
+    found.setdefault("other", []).append(
+        Explanation(
+            text=f"AltUp's {2 * (n_streams - 1)} projections into and out of its streams take memory "
+            "in the planner and no time",
+            flops=2 * tokens * projections,
+            weight_bytes=float(projections * bytes_per_element),
+        )
     )

@@ -1,12 +1,9 @@
 """The model's own code, from the `transformers` library, run on the meta device and counted.
 
-Owns: building the language model from a config.json without weights, running a prefill and one decode step
-with a cache, and sorting the FLOP and matmul weights of its modules into the planner's segments.
+Owns: building the language model from a config.json without weights, and running a prefill and one decode
+step with a cache.
 Refuses: downloads, code that comes with a model (`auto_map` is dropped, only classes inside `transformers`
 are used), real tensors, vision and audio towers.
-
-What a layer is (global, windowed, latent, routed) is read from the built modules and their cache, not from
-the planner's parse.
 """
 
 from __future__ import annotations
@@ -15,12 +12,13 @@ import importlib
 import inspect
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planner_core.errors import shorten
 from planner_core.model_arch import ModelArch
-from planner_core.oracle.measurement import Execution, Measurement, SegmentCount
+from planner_core.oracle.measurement import CannotSpeak, Measurement
+from planner_core.oracle.module_segments import sort_modules
 from planner_core.oracle.torch_room import MEASURING, count_flops, import_torch
 
 NESTED_LANGUAGE_KEYS = ("text_config", "llm_config", "language_config", "thinker_config")
@@ -33,15 +31,6 @@ DROPPED_KEYS = frozenset(
     }
 )  # fmt: skip
 LARGEST_COUNT = 4096  # layers, experts, heads and the like: each of them may be a loop in a constructor
-LAYER_KINDS = {
-    "full_attention": "global",
-    "sliding_attention": "sliding",
-    "chunked_attention": "chunked",
-}
-
-
-class CannotSpeak(Exception):
-    """`transformers` is missing, does not know the model, or cannot run it: the reason is the message."""
 
 
 def measure(
@@ -251,128 +240,12 @@ def _measure_phase(
     else:
         new_tokens = context
     flops = count_flops(lambda: run(new_tokens))
-    return _sorted(built, config, cache, flops, tokens=batch * new_tokens, batch=batch, context=context)
-
-
-def _sorted(
-    built: Any,
-    config: Any,
-    cache: Any,
-    flops: Mapping[str, int],
-    *,
-    tokens: int,
-    batch: int,
-    context: int,
-) -> Measurement:
-    """Sort module counts into segments: attention and FFN of each layer, lm_head, and the rest."""
-    root = type(built).__name__
-    paths = {module: path for path, module in built.named_modules()}
-
-    def flops_of(module: Any) -> int:
-        return flops.get(f"{root}.{paths[module]}", 0)
-
-    def rows_of(module: Any, elements: int) -> int:
-        """Tokens that went through a module's weights."""
-        return flops_of(module) // (2 * elements)
-
-    segments: dict[str, SegmentCount] = {}
-    head = built.get_output_embeddings()
-    head_count = SegmentCount(flops=flops_of(head), weight_elements=head.weight.numel())
-    outside = SegmentCount(
-        flops=flops["Global"] - head_count.flops,
-        weight_elements=_matmul_elements(built, without=head),
+    return sort_modules(
+        built=built,
+        config=config,
+        cache=cache,
+        flops=flops,
+        tokens=batch * new_tokens,
+        batch=batch,
+        context_tokens=context,
     )
-    latent_rows, expert_shares = set(), set()
-    layers = _layers(built, config)
-    for layer, kind in zip(layers, _layer_kinds(config, cache, len(layers)), strict=True):
-        whole = SegmentCount(flops=flops_of(layer), weight_elements=_matmul_elements(layer))
-        attention = SegmentCount()
-        for block in _attention_blocks(layer):
-            attention = attention.plus(
-                SegmentCount(flops=flops_of(block), weight_elements=_matmul_elements(block))
-            )
-            if hasattr(block, "kv_b_proj"):
-                kind = "mla"
-                latent_rows.add(rows_of(block.kv_b_proj, block.kv_b_proj.weight.numel()))
-        experts = list(_expert_blocks(layer))
-        for block, n_experts in experts:
-            rows = rows_of(block, _matmul_elements(block) // n_experts)
-            expert_shares.add(rows == tokens * n_experts)
-        ffn = SegmentCount(
-            flops=whole.flops - attention.flops,
-            weight_elements=whole.weight_elements - attention.weight_elements,
-        )
-        for name, count in (
-            (f"attention/{kind}", attention),
-            (f"ffn/{'moe' if experts else 'dense'}", ffn),
-        ):
-            if count != SegmentCount():
-                segments[name] = segments.get(name, SegmentCount()).plus(count)
-        outside = SegmentCount(
-            flops=outside.flops - whole.flops,
-            weight_elements=outside.weight_elements - whole.weight_elements,
-        )
-    segments["lm_head"] = head_count
-    if outside != SegmentCount():
-        segments["other"] = outside
-    return Measurement(
-        segments=segments,
-        execution=Execution(
-            latent_expanded=latent_rows == {batch * context},
-            all_experts_ran=expert_shares == {True},
-            lm_head_on_all_tokens=tokens > batch
-            and rows_of(head, head.weight.numel()) == tokens,
-        ),
-    )
-
-
-def _layers(built: Any, config: Any) -> Any:
-    """Return the list of decoder layers: the first list of that length whose members attend."""
-    torch = import_torch()
-    for module in built.modules():
-        if (
-            isinstance(module, torch.nn.ModuleList)
-            and len(module) == config.num_hidden_layers
-            and any(True for layer in module for _ in _attention_blocks(layer))
-        ):
-            return module
-    raise CannotSpeak(f"no list of {config.num_hidden_layers} layers found in {type(built).__name__}")
-
-
-def _attention_blocks(layer: Any) -> Iterator[Any]:
-    """Yield a layer's own children that attend, told by their class."""
-    for child in layer.children():
-        if "Attention" in type(child).__name__:
-            yield child
-
-
-def _expert_blocks(layer: Any) -> Iterator[tuple[Any, int]]:
-    """Yield the modules that hold stacked expert weights, and how many experts each holds."""
-    for module in layer.modules():
-        stacked = [weight for weight in module.parameters(recurse=False) if weight.ndim == 3]
-        if stacked and "Expert" in type(module).__name__:
-            yield module, stacked[0].shape[0]
-
-
-def _layer_kinds(config: Any, cache: Any, n_layers: int) -> list[str]:
-    """Return each layer's attention kind: from the config's layer types, else from its cache."""
-    types = getattr(config, "layer_types", None)
-    if types is None:
-        windowed = "chunked" if getattr(config, "attention_chunk_size", None) else "sliding"
-        return [windowed if layer.is_sliding else "global" for layer in cache.layers[:n_layers]]
-    return [LAYER_KINDS.get(name, str(name)) for name in types[:n_layers]]
-
-
-def _matmul_elements(module: Any, *, without: Any = None) -> int:
-    """Return the elements of a module's matmul weights: no biases, norms or embedding tables."""
-    torch = import_torch()
-    total = 0
-    for part in module.modules():
-        if part is without or isinstance(part, torch.nn.Embedding) or "Norm" in type(part).__name__:
-            continue
-        total += sum(
-            weight.numel()
-            for name, weight in part.named_parameters(recurse=False)
-            if weight.ndim >= 2 and not name.endswith("bias")
-        )
-    return total

@@ -1,6 +1,6 @@
 """What an oracle hands over: whole counts by segment, and how the model was executed.
 
-Owns: `SegmentCount`, `Execution` and `Measurement`, plain numbers without torch.
+Owns: `SegmentCount`, `Execution` and `Measurement`, plain numbers without torch; `CannotSpeak`.
 Refuses: the planner's side of the comparison.
 """
 
@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+
+class CannotSpeak(Exception):
+    """`transformers` is missing, does not know the model, or cannot run it: the reason is the message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +36,13 @@ class SegmentCount:
             weight_elements=self.weight_elements + other.weight_elements,
         )
 
+    def minus(self, other: SegmentCount) -> SegmentCount:
+        """Return the difference."""
+        return SegmentCount(
+            flops=self.flops - other.flops,
+            weight_elements=self.weight_elements - other.weight_elements,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
@@ -43,13 +54,19 @@ class Execution:
         MLA: the up-projection of the latent ran over the whole cache, not only over the new token.
     all_experts_ran : bool
         MoE: every expert ran on every token, not only the experts a token is routed to.
+    windows_padded : bool
+        Layers with a window: a decode step scored the whole cache and masked what lies outside the window.
     lm_head_on_all_tokens : bool
         The lm_head ran on every token of a prefill, not only on each sequence's last.
+    n_altup_streams : int
+        Residual streams of Gemma 3n's AltUp; 0 elsewhere.
     """
 
     latent_expanded: bool = False
     all_experts_ran: bool = False
+    windows_padded: bool = False
     lm_head_on_all_tokens: bool = False
+    n_altup_streams: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
