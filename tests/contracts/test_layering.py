@@ -16,10 +16,11 @@ CORE = ROOT / "planner_core"
 ROWS = (
     {"units", "errors", "shipped_files"},
     {"model_arch", "hardware", "parallelism", "workload"},
-    {"strict_json", "json_fields", "preset_files", "hf_config", "hardware_file", "collectives", "shards"},
+    {"strict_json", "json_fields", "csv_text", "preset_files", "spec_files", "hf_config", "hardware_file"}
+    | {"collectives", "shards", "legal_degrees"},
     {"stage_latencies", "memory_layout"},
     {"run_spec", "serving_plan", "auto_explore", "oracle"},
-    {"artifacts", "figures"},
+    {"artifacts", "plan_artifacts", "reports", "figures"},
     {"cli", "__main__"},
 )
 ROW_OF = {room: row for row, rooms in enumerate(ROWS) for room in rooms}
@@ -28,6 +29,7 @@ APP_FOLDERS = ("ui", "pages")
 # What a room may import beyond the standard library, numpy and planner_core.
 THIRD_PARTY = {
     "auto_explore": {"moocore"},
+    "serving_plan": {"moocore"},
     "hardware_file": {"pydantic"},
     "hf_config": {"pydantic"},
     "json_fields": {"pydantic", "pydantic_core"},
