@@ -14,31 +14,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from planner_core.errors import Fault, InvalidSpec, UnsupportedModel, shorten
 from planner_core.hardware import Machine
 from planner_core.hardware_file import hardware_to_json, parse_hardware
 from planner_core.hf_config import parse_config
-from planner_core.json_fields import (
-    Choice,
-    Count,
-    Items,
-    Number,
-    Rule,
-    StrictFields,
-    Text,
-    read_layout,
-    refused,
-)
+from planner_core.json_fields import read_layout
 from planner_core.legal_degrees import legal_tp_degrees
 from planner_core.model_arch import ModelArch, WeightWidths
+from planner_core.run_spec_layout import MAX_CONFIGS, OBJECTIVES, ConfigFields, SpecFields
 from planner_core.spec_files import Resolver, file_resolver, uploads_resolver
 from planner_core.strict_json import MAX_FAULTS, clean_text, read_json_file, require_object
 
-OBJECTIVES: Final = ("lowest_ttft", "highest_throughput")
-MAX_CONFIGS: Final = 256
-MAX_CONTEXT_TOKENS: Final = 100_000_000
 __all__ = [
     "OBJECTIVES",
     "NamedConfig",
@@ -51,81 +39,6 @@ __all__ = [
     "run_spec_to_json",
     "uploads_resolver",
 ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Reference(Rule):
-    """A path, or the JSON itself."""
-
-    @property
-    def words(self) -> str:
-        """What is allowed, in words."""
-        return "the path of a JSON file, or the JSON object itself"
-
-    def check(self, value: Any) -> object:
-        """Return the path or the object."""
-        if isinstance(value, Mapping) or (isinstance(value, str) and value.strip()):
-            return value
-        raise refused(allowed=self.allowed, fix="write a path in quotes or an object in braces")
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Serving(Rule):
-    """Colocated; what else is known by name is refused by that name."""
-
-    @property
-    def words(self) -> str:
-        """What is allowed, in words."""
-        return "colocated: one replica on one node does prefill and decode"
-
-    def check(self, value: Any) -> str:
-        """Return the mode."""
-        if value == "colocated":
-            return "colocated"
-        mode = str(value).lower().replace("_", "-").replace(" ", "-")
-        named = {"disaggregated": "disaggregated", "multi-node": "multi-node", "multinode": "multi-node"}
-        fix = "write 'colocated'"
-        if mode in named:
-            fix = f"{named[mode]} serving is out of scope of the serving planner; {fix}"
-        raise refused(allowed=self.allowed, fix=fix)
-
-
-_WIDTH: Final = Number(unit="bytes an element", low=0.0, high=16.0, above=True, null="the checkpoint's own")
-_DEGREE: Final = Count(unit="ranks", low=1, high=1_000_000_000)
-
-
-class _ConfigFields(StrictFields):
-    label: Annotated[str, Text(what="a name", empty=True)] = ""
-    regime: Annotated[str, Text(what="what the point is for")] = "decode_heavy"
-    TP: Annotated[int, _DEGREE]
-    PP: Annotated[int, _DEGREE] = 1
-    CP: Annotated[int, _DEGREE] = 1
-    bucket: Annotated[int, Count(unit="tokens", low=1, high=MAX_CONTEXT_TOKENS)]
-    bs: Annotated[int, Count(unit="sequences", low=1, high=1_000_000_000)]
-
-
-class _SpecFields(StrictFields):
-    model: Annotated[str, Text(what="the model's name", empty=True)] = ""
-    hardware_name: Annotated[str, Text(what="the machine's name", empty=True)] = ""
-    hf_config: Annotated[Any, _Reference()]
-    hardware: Annotated[Any, _Reference()]
-    serving: Annotated[str, _Serving()] = "colocated"
-    decode_itl_ceiling_ms: Annotated[
-        float | None, Number(unit="ms", low=0.0, high=1e9, above=True, null="no ceiling")
-    ] = None
-    prefill_itps_floor: Annotated[
-        float | None, Number(unit="tokens/s", low=0.0, high=1e15, above=True, null="no floor")
-    ] = None
-    objective: Annotated[str | None, Choice(choices=OBJECTIVES, null="the two targets")] = None
-    weight_dtype_bytes: Annotated[float | None, _WIDTH] = None
-    kv_dtype_bytes: Annotated[float | None, _WIDTH] = None
-    activation_dtype_bytes: Annotated[
-        float, Number(unit="bytes an element", low=0.0, high=16.0, above=True)
-    ] = 2.0
-    compute_precision: Annotated[str, Text(what="one of the machine's precisions")] = "bf16"
-    configs: Annotated[
-        tuple[_ConfigFields, ...], Items(what="named operating points", low=0, high=MAX_CONFIGS)
-    ] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,7 +140,7 @@ def _target_faults(fields: Mapping[str, Any]) -> list[Fault]:
     """Targets, or an objective, and not both."""
     targets = [key for key in ("decode_itl_ceiling_ms", "prefill_itps_floor") if fields.get(key) is not None]
     choices = " or ".join(f"'{objective}'" for objective in OBJECTIVES)
-    if fields.get("objective") is not None and targets:
+    if fields.get("objective") in OBJECTIVES and targets:
         return [
             Fault(
                 where="objective",
@@ -249,13 +162,22 @@ def _target_faults(fields: Mapping[str, Any]) -> list[Fault]:
     return []
 
 
-def _config_faults(
-    configs: tuple[_ConfigFields, ...], *, model: ModelArch | None, machine: Machine
+def _readable_points(source: Mapping[str, Any]) -> list[tuple[int, ConfigFields]]:
+    """Return the named points that can be read, with their positions, whatever else is wrong in the spec."""
+    listed = source.get("configs")
+    if not isinstance(listed, (list, tuple)) or len(listed) > MAX_CONFIGS:
+        return []
+    points = (read_layout(item, layout=ConfigFields)[0] for item in listed)
+    return [(index, point) for index, point in enumerate(points) if point is not None]
+
+
+def _point_faults(
+    points: list[tuple[int, ConfigFields]], *, model: ModelArch | None, machine: Machine
 ) -> list[Fault]:
-    """Check the degrees of named configs against the node and, where it is known, the model."""
+    """Check the degrees of named points against the node and, where it is known, the model."""
     faults = _Faults()
     legal = legal_tp_degrees(model, machine) if model else ()
-    for index, config in enumerate(configs):
+    for index, config in points:
         where = f"configs[{index}]"
         tp, pp, cp = config.TP, config.PP, config.CP
         if tp > machine.node_pes or (model and tp not in legal):
@@ -275,7 +197,7 @@ def _config_faults(
     return list(faults)
 
 
-def _warnings(configs: tuple[_ConfigFields, ...], *, model: ModelArch, machine: Machine) -> tuple[str, ...]:
+def _warnings(configs: tuple[ConfigFields, ...], *, model: ModelArch, machine: Machine) -> tuple[str, ...]:
     """Return what is odd about named configs and yet has an answer."""
     warnings = []
     for index, config in enumerate(configs):
@@ -307,63 +229,10 @@ def _label(given: str, *, reference: object, otherwise: str) -> str:
     return stem or otherwise
 
 
-def parse_run_spec(source: Mapping[str, Any], *, resolve: Resolver) -> RunSpec:
-    """Check a run-spec's JSON, its model's and its machine's, and return what it asks for.
-
-    Parameters
-    ----------
-    source : mapping
-        The parsed JSON.
-    resolve : callable
-        (field, path) to parsed JSON, for `hf_config` and `hardware` given by path.
-
-    Returns
-    -------
-    RunSpec
-
-    Raises
-    ------
-    InvalidSpec
-        With every fault of all three at once.
-    UnsupportedModel
-        Where that is all that is wrong.
-    """
-    fields, layout_faults = read_layout(source, layout=_SpecFields)
-    faults = _Faults(layout_faults)
-    raw = source if isinstance(source, Mapping) else {}
-    faults += _target_faults(raw) if isinstance(source, Mapping) else []
-    model: ModelArch | None = None
-    machine: Machine | None = None
-    unsupported: UnsupportedModel | None = None
-    config: Mapping[str, Any] = {}
-    label = _label(fields.model if fields else "", reference=raw.get("hf_config"), otherwise="model")
-    if isinstance(raw.get("hf_config"), (str, Mapping)):
-        with faults.gather("hf_config"):
-            try:
-                config = _referenced(raw["hf_config"], field_name="hf_config", resolve=resolve)
-                model = parse_config(config, name=label)
-            except UnsupportedModel as error:
-                unsupported = error
-    if isinstance(raw.get("hardware"), (str, Mapping)):
-        with faults.gather("hardware"):
-            machine = parse_hardware(_referenced(raw["hardware"], field_name="hardware", resolve=resolve))
-    if fields and machine:
-        if fields.compute_precision not in machine.peak_flops_per_s:
-            known = ", ".join(machine.peak_flops_per_s)
-            allowed = f"a precision that {machine.name} has a peak for: {known}"
-            faults.add("compute_precision", fields.compute_precision, allowed, "pick one of these")
-        faults += _config_faults(fields.configs, model=model, machine=machine)
-    if unsupported and not faults:
-        raise unsupported
-    if unsupported:
-        faults.add(
-            f"hf_config.{unsupported.field}",
-            unsupported.message,
-            "a modelled kind of layer",
-            "take another model",
-        )
-    if fields is None or model is None or machine is None or faults:
-        raise InvalidSpec(faults[:MAX_FAULTS])
+def _run_spec(
+    fields: SpecFields, *, label: str, model: ModelArch, machine: Machine, config: Mapping[str, Any]
+) -> RunSpec:
+    """Return what a spec without faults asks for, with the checkpoint's own widths as defaults."""
     ceiling_ms = fields.decode_itl_ceiling_ms
     width = fields.weight_dtype_bytes
     kv_width = fields.kv_dtype_bytes
@@ -395,6 +264,67 @@ def parse_run_spec(source: Mapping[str, Any], *, resolve: Resolver) -> RunSpec:
         hf_config=config,
         warnings=_warnings(fields.configs, model=model, machine=machine),
     )
+
+
+def parse_run_spec(source: Mapping[str, Any], *, resolve: Resolver) -> RunSpec:
+    """Check a run-spec's JSON, its model's and its machine's, and return what it asks for.
+
+    Parameters
+    ----------
+    source : mapping
+        The parsed JSON.
+    resolve : callable
+        (field, path) to parsed JSON, for `hf_config` and `hardware` given by path.
+
+    Returns
+    -------
+    RunSpec
+
+    Raises
+    ------
+    InvalidSpec
+        With every fault of all three at once.
+    UnsupportedModel
+        Where that is all that is wrong.
+    """
+    fields, layout_faults = read_layout(source, layout=SpecFields)
+    faults = _Faults(layout_faults)
+    raw = source if isinstance(source, Mapping) else {}
+    faults += _target_faults(raw) if isinstance(source, Mapping) else []
+    model: ModelArch | None = None
+    machine: Machine | None = None
+    unsupported: UnsupportedModel | None = None
+    config: Mapping[str, Any] = {}
+    label = _label(fields.model if fields else "", reference=raw.get("hf_config"), otherwise="model")
+    if isinstance(raw.get("hf_config"), (str, Mapping)):
+        with faults.gather("hf_config"):
+            try:
+                config = _referenced(raw["hf_config"], field_name="hf_config", resolve=resolve)
+                model = parse_config(config, name=label)
+            except UnsupportedModel as error:
+                unsupported = error
+    if isinstance(raw.get("hardware"), (str, Mapping)):
+        with faults.gather("hardware"):
+            machine = parse_hardware(_referenced(raw["hardware"], field_name="hardware", resolve=resolve))
+    if machine:
+        precision = raw.get("compute_precision", "bf16")
+        if isinstance(precision, str) and precision not in machine.peak_flops_per_s:
+            known = ", ".join(machine.peak_flops_per_s)
+            allowed = f"a precision that {machine.name} has a peak for: {known}"
+            faults.add("compute_precision", precision, allowed, "pick one of these")
+        faults += _point_faults(_readable_points(raw), model=model, machine=machine)
+    if unsupported and not faults:
+        raise unsupported
+    if unsupported:
+        faults.add(
+            f"hf_config.{unsupported.field}",
+            unsupported.message,
+            "a modelled kind of layer",
+            "take another model",
+        )
+    if fields is None or model is None or machine is None or faults:
+        raise InvalidSpec(faults[:MAX_FAULTS])
+    return _run_spec(fields, label=label, model=model, machine=machine, config=config)
 
 
 def load_run_spec(path: Path) -> RunSpec:
