@@ -219,9 +219,10 @@ def largest_batch(
 
     Notes
     -----
-    Every part is linear in the batch but the weights, so the largest n is (budget - fixed)/per sequence,
-    rounded down; it is checked against `compute_memory` on both sides, so that rounding never lies. Physics
-    contract, section 4.
+    A pipeline stage's memory is a straight line in the batch, and the total is the largest of them, so a
+    line drawn through a small batch can only promise too many. From there each step goes down the line at
+    the batch it stands on (Newton's method from above), which ends at the largest batch that fits; it is
+    checked on both sides, so that rounding never lies. Physics contract, section 4.
     """
 
     def total(batch: FloatArray) -> FloatArray:
@@ -233,11 +234,15 @@ def largest_batch(
         ).total_bytes
 
     multiple = float(machine.batch_multiple)
-    fixed = total(as_float(0.0))
-    per_sequence = total(as_float(1.0)) - fixed
     budget = machine.budget_bytes
-    batch = np.floor((budget - fixed) / per_sequence / multiple) * multiple
+    fixed = total(as_float(0.0))
+    batch = np.floor((budget - fixed) / (total(as_float(1.0)) - fixed) / multiple) * multiple
     batch = np.maximum(batch, 0.0)
-    batch = np.where(total(batch + multiple) <= budget, batch + multiple, batch)
-    fits = total(batch) <= budget
-    return np.where(fits, batch, np.maximum(batch - multiple, 0.0))
+    needed = total(batch)
+    over = (needed > budget) & (batch > 0.0)
+    while np.any(over):
+        steps = np.ceil((needed - budget) / (total(batch + 1.0) - needed) / multiple)
+        batch = np.where(over, np.maximum(batch - steps * multiple, 0.0), batch)
+        needed = total(batch)
+        over = (needed > budget) & (batch > 0.0)
+    return np.where(total(batch + multiple) <= budget, batch + multiple, batch)

@@ -624,10 +624,10 @@ def _sum_component(
     flops = _sum_arrays([stage.flops for stage in stages])
     load_s = (weight_bytes + kv_bytes + activation_bytes) / machine.hbm_bytes_per_s
     flop_s = flops / machine.peak_flops_per_s[workload.precision]
-    first = stages[0].name
+    last = stages[-1].name  # every layer has it; a router only some
     return Component(
         name=name,
-        n_layers=sum(stage.n_layers for stage in stages if stage.name == first),
+        n_layers=sum(stage.n_layers for stage in stages if stage.name == last),
         weight_bytes=weight_bytes,
         kv_bytes=kv_bytes,
         activation_bytes=activation_bytes,
