@@ -33,9 +33,9 @@ def _head() -> None:
 
 st.set_page_config(
     page_title="Inference planner",
-    page_icon=":material/lan:",
+    page_icon=str(pages.ROOT / "ui" / "assets" / "icon.svg"),
     layout="wide",
-    initial_sidebar_state="auto",
+    initial_sidebar_state=220,
     menu_items={"About": "Analytic planner for LLM inference parallelism."},
 )
 guard.run(_head, place="head")

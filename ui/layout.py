@@ -38,7 +38,7 @@ def loaded_line() -> None:
         f"{text.htm(value)}</span></div>"
         for name, value in entries
     )
-    left, right = st.columns([8, 1], vertical_alignment="center")
+    left, right = st.columns([7, 1], vertical_alignment="center")
     left.html(f'<div class="planner-loaded" role="status" aria-label="Loaded run-spec">{cells}</div>')
     right.button(
         "Leave review" if now.review else "Review mode",

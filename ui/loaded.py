@@ -96,9 +96,9 @@ def targets_line(spec: RunSpec) -> str:
         return {"lowest_ttft": "lowest TTFT", "highest_throughput": "highest throughput"}[spec.objective]
     parts = []
     if spec.decode_itl_ceiling_s is not None:
-        parts.append(f"ITL at most {text.seconds(spec.decode_itl_ceiling_s)}")
+        parts.append(f"ITL at most {spec.decode_itl_ceiling_s * 1e3:.6g}{text.NBSP}ms")
     if spec.prefill_tokens_per_s_floor is not None:
-        parts.append(f"prefill at least {text.tokens_per_s(spec.prefill_tokens_per_s_floor)}")
+        parts.append(f"prefill at least {spec.prefill_tokens_per_s_floor:,.6g}{text.NBSP}tok/s")
     return ", ".join(parts)
 
 

@@ -116,18 +116,21 @@ def _billions(n_params: int) -> str:
     )
 
 
+def export_report(spec: RunSpec, *, document: Mapping[str, Any]) -> None:
+    """Show *Export*."""
+    export.export_button(
+        page="Run spec",
+        summary=f"{spec.model_label} on {spec.machine.title}: {loaded.targets_line(spec)}",
+        sections=lambda: _sections(spec, document),
+        name=(spec.model.name, spec.machine.name, "run-spec"),
+    )
+
+
 def show(spec: RunSpec, *, document: Mapping[str, Any]) -> None:
     """Show what was understood of the run-spec in force."""
     model = spec.model
-    name = (spec.model.name, spec.machine.name)
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.subheader("What was understood", anchor=False, width="content")
-        export.export_button(
-            page="Run spec",
-            summary=f"{spec.model_label} on {spec.machine.title}: {loaded.targets_line(spec)}",
-            sections=lambda: _sections(spec, document),
-            name=(*name, "run-spec"),
-        )
+    name = (model.name, spec.machine.name)
+    st.subheader("What was understood", anchor=False)
     layout.facts(fact_entries(spec, document))
     tables.show_table(layer_table(model), key="spec_layers", title="Layers by kind", name=(*name, "layers"))
     left, middle, right = st.columns(3)

@@ -79,7 +79,14 @@ def show_table(
         if selected_row is not None:
             options["selection_default"] = {"selection": {"rows": [selected_row]}}
     return st.dataframe(
-        frame, key=key, hide_index=True, column_config=settings, height=height, alt=title, **options
+        frame,
+        key=key,
+        hide_index=True,
+        column_config=settings,
+        height=height,
+        alt=title,
+        placeholder="",
+        **options,
     )
 
 

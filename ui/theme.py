@@ -144,5 +144,5 @@ _REVIEW_STYLE: Final = asset("review.css")
 
 def apply_style(*, review: bool) -> None:
     """Put the style sheet on the page; review mode hides the sidebar and the controls."""
-    colours = f":root {{ --planner-bad: {palette().bad}; }}"
+    colours = f":root {{ --planner-bad: {palette().bad}; --planner-accent: {palette().accent}; }}"
     st.html(f"<style>{_STYLE}{colours}{_REVIEW_STYLE if review else ''}</style>")

@@ -20,6 +20,7 @@ _UNITS = (
     ("bytes", text.n_bytes),
     ("frac", lambda value: f"{value:.0%}"),
     ("pes", lambda value: f"{text.count(value)}{text.NBSP}PEs"),
+    ("batch", text.count),
 )
 
 

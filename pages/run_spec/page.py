@@ -11,6 +11,7 @@ from planner_core.hardware_file import preset_hardware_json
 from ui import guard, layout, loaded, spec_editor, spec_summary, state, text, uploads
 
 _INLINE = "(given in the run-spec)"
+_JSON_HEIGHT = 400
 _NONCE = "_run_spec_upload_nonce"
 _UPLOAD_RESULT = "_run_spec_upload_result"
 _GOALS = {
@@ -18,6 +19,7 @@ _GOALS = {
     "Lowest TTFT": "lowest_ttft",
     "Highest throughput": "highest_throughput",
 }
+_DEFAULTS = {"weight_dtype_bytes": "as stored", "kv_dtype_bytes": "as stored", "compute_precision": "bf16"}
 _MACHINE_FIELDS = (
     ("hbm_bytes", "HBM of a PE [B]"),
     ("hbm_bytes_per_s", "HBM bandwidth of a PE [B/s]"),
@@ -105,11 +107,10 @@ def _preset_select(
 
 
 def _model_part(document: dict[str, Any], found: tuple[Fault, ...]) -> None:
-    st.subheader("Model", anchor=False)
     left, right = st.columns(2)
     with left:
         _preset_select(
-            "Model preset",
+            "Model",
             key="spec_model_preset",
             named=document.get("hf_config"),
             options=loaded.model_presets(),
@@ -118,7 +119,7 @@ def _model_part(document: dict[str, Any], found: tuple[Fault, ...]) -> None:
         )
         _show_faults("hf_config", found)
     with right:
-        _field(document, "model", "Name to show", found, number=False)
+        _field(document, "model", "Model shown as", found, number=False)
 
 
 @guard.callback
@@ -167,11 +168,10 @@ def _machine_constants(document: dict[str, Any], found: tuple[Fault, ...]) -> No
 
 
 def _machine_part(document: dict[str, Any], found: tuple[Fault, ...]) -> None:
-    st.subheader("Machine", anchor=False)
     left, right = st.columns(2)
     with left:
         _preset_select(
-            "Machine preset",
+            "Machine",
             key="spec_machine_preset",
             named=document.get("hardware"),
             options=loaded.machine_presets(),
@@ -180,7 +180,7 @@ def _machine_part(document: dict[str, Any], found: tuple[Fault, ...]) -> None:
         )
         _show_faults("hardware", found, exact=True)
     with right:
-        _field(document, "hardware_name", "Name to show", found, number=False)
+        _field(document, "hardware_name", "Machine shown as", found, number=False)
     if isinstance(document.get("hardware"), dict):
         with st.expander("Machine constants", expanded=bool(spec_editor.faults_at("hardware", found))):
             _machine_constants(document, found)
@@ -206,14 +206,19 @@ def _pick_goal(key: str) -> None:
 
 
 def _targets_part(document: dict[str, Any], found: tuple[Fault, ...]) -> None:
-    st.subheader("Targets", anchor=False)
     goal = next(
         (name for name, value in _GOALS.items() if value == document.get("objective")), "Latency targets"
     )
     if st.session_state.get("spec_goal") != goal:
         st.session_state["spec_goal"] = goal
     st.segmented_control(
-        "Plan for", list(_GOALS), key="spec_goal", required=True, on_change=_pick_goal, args=("spec_goal",)
+        "Plan for",
+        list(_GOALS),
+        key="spec_goal",
+        required=True,
+        wrap=True,
+        on_change=_pick_goal,
+        args=("spec_goal",),
     )
     _show_faults("objective", found)
     if document.get("objective") is None:
@@ -231,16 +236,25 @@ def _targets_part(document: dict[str, Any], found: tuple[Fault, ...]) -> None:
 
 
 def _precision_part(document: dict[str, Any], found: tuple[Fault, ...]) -> None:
-    st.subheader("Precision", anchor=False)
     columns = st.columns(3)
     fields = (
-        ("weight_dtype_bytes", "Weights [B]", True, "Bytes of a weight; empty: as the checkpoint stores it"),
-        ("kv_dtype_bytes", "KV cache [B]", True, "Bytes of a cached element; empty: as the checkpoint says"),
-        ("compute_precision", "Compute", False, "Which of the machine's peaks computes; empty: bf16"),
+        ("weight_dtype_bytes", "Weight [B]", True, "Bytes of a weight; empty: as the checkpoint stores it"),
+        (
+            "kv_dtype_bytes",
+            "Cached element [B]",
+            True,
+            "Bytes of a cached element; empty: as the checkpoint says",
+        ),
+        (
+            "compute_precision",
+            "Compute precision",
+            False,
+            "Which of the machine's peaks computes; empty: bf16",
+        ),
     )
     for column, (path, label, number, note) in zip(columns, fields, strict=True):
         with column:
-            _field(document, path, label, found, number=number, help=note)
+            _field(document, path, label, found, number=number, help=note, placeholder=_DEFAULTS[path])
 
 
 @guard.callback
@@ -281,20 +295,24 @@ def _take(files: list[tuple[str, str | bytes]]) -> None:
 
 
 def _files_part() -> None:
-    st.subheader("Files", anchor=False)
     key = f"spec_upload_{st.session_state.get(_NONCE, 0)}"
-    st.file_uploader(
-        "Upload a run-spec, a config.json or a machine, together or one at a time",
-        type="json",
-        accept_multiple_files=True,
-        key=key,
-        on_change=_take_uploads,
-        args=(key,),
-        help="At most 1 MB a file. A path in a run-spec is looked up among the uploads and the presets only.",
-    )
-    with st.expander("Paste a config.json"):
-        st.text_area("Content of the file", key="spec_paste", height=160, max_chars=1_000_000)
+    with st.popover("Upload files"):
+        st.file_uploader(
+            "A run-spec, a config.json, a machine: together or one at a time",
+            type="json",
+            accept_multiple_files=True,
+            key=key,
+            on_change=_take_uploads,
+            args=(key,),
+            help="A path in a run-spec is looked up among the uploads and the presets only.",
+        )
+    with st.popover("Paste config.json"):
+        st.text_area("Content of the config.json", key="spec_paste", height=240, max_chars=1_000_000)
         st.button("Use it", key="spec_paste_use", on_click=_take_pasted, args=("spec_paste",))
+
+
+def _files_result() -> None:
+    """Say what became of the last files."""
     message, found = st.session_state.get(_UPLOAD_RESULT, ("", ()))
     if message:
         st.html(f'<div class="planner-quiet" role="status">{text.htm(message)}</div>')
@@ -321,22 +339,22 @@ _FORM_PATHS = (
 )
 
 
+def _download_part() -> None:
+    now = state.current()
+    spec = loaded.run_spec(now.spec)
+    st.download_button(
+        "Download run-spec",
+        data=spec_editor.text_of(now.spec) + "\n",
+        file_name=text.file_name("run-spec", spec.model.name, spec.machine.name, extension="json"),
+        mime="application/json",
+        key="spec_download",
+        on_click="ignore",
+        help="The run-spec in force; the command line takes it as it is",
+    )
+
+
 def _json_part(found: tuple[Fault, ...]) -> None:
     now = state.current()
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.subheader("JSON", anchor=False, width="content")
-        run_spec = loaded.run_spec(now.spec)
-        st.download_button(
-            "Download run-spec",
-            data=spec_editor.text_of(now.spec) + "\n",
-            file_name=text.file_name(
-                "run-spec", run_spec.model.name, run_spec.machine.name, extension="json"
-            ),
-            mime="application/json",
-            key="spec_download",
-            on_click="ignore",
-            help="The run-spec in force; the command line takes it as it is",
-        )
     if now.draft is not None:
         placed = {fault for path in _FORM_PATHS for fault in spec_editor.faults_at(path, found)}
         elsewhere = [fault for fault in found if fault not in placed]
@@ -351,18 +369,30 @@ def _json_part(found: tuple[Fault, ...]) -> None:
     st.text_area(
         "Run-spec as JSON",
         key="spec_json",
-        height=640,
+        height=_JSON_HEIGHT,
         max_chars=1_000_000,
         on_change=_commit_json,
         args=("spec_json",),
-        label_visibility="collapsed",
     )
 
 
 def main() -> None:
-    layout.page_head("Run spec", "The model, the machine and the targets that every other page works on.")
+    now = state.current()
+    spec = loaded.run_spec(now.spec)
     found = spec_editor.faults()
+    head, actions = st.columns([1, 1], gap="large", vertical_alignment="bottom")
+    with head:
+        layout.page_head("Run spec", "The model, the machine and the targets that every other page works on.")
+    with (
+        actions,
+        layout.controls("run_spec_files"),
+        st.container(horizontal=True, horizontal_alignment="right", gap="small"),
+    ):
+        _files_part()
+        _download_part()
+        spec_summary.export_report(spec, document=now.spec)
     with layout.controls("run_spec"):
+        _files_result()
         form, right = st.columns([1, 1], gap="large")
         with form:
             document = spec_editor.shown_document()
@@ -376,10 +406,9 @@ def main() -> None:
                 _machine_part(document, found)
                 _targets_part(document, found)
                 _precision_part(document, found)
-            _files_part()
         with right:
             _json_part(found)
-    spec_summary.show(loaded.run_spec(state.current().spec), document=state.current().spec)
+    spec_summary.show(spec, document=now.spec)
 
 
 main()
