@@ -63,8 +63,8 @@ def explanations_by_segment(
     if phase == "prefill" and execution.lm_head_on_all_tokens:
         found.setdefault("lm_head", []).append(
             Explanation(
-                text="the class computes logits for every token of the prompt, the planner for each "
-                f"sequence's last: {context_tokens - 1:,} more a sequence",
+                text="the oracle computes logits for every token of the prompt, the planner for "
+                f"each sequence's last: {context_tokens - 1:,} more a sequence",
                 flops=2 * batch * (context_tokens - 1) * model.hidden_size * model.vocab_size,
             )
         )

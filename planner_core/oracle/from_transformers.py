@@ -227,7 +227,8 @@ def _measure_phase(
         cache = library.DynamicCache(config=config)
     accepted = inspect.signature(built.forward).parameters
     options: dict[str, Any] = {"cache": cache, "use_cache": True}
-    if "logits_to_keep" in accepted:
+    # Asked for the last logits only, Gemma 4 runs the layers that share a cache on the last token alone.
+    if "logits_to_keep" in accepted and not getattr(config, "num_kv_shared_layers", 0):
         options["logits_to_keep"] = 1
 
     def run(n_new_tokens: int) -> None:
