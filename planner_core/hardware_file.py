@@ -209,10 +209,8 @@ def parse_hardware(source: Mapping[str, Any]) -> Machine:
 
     Examples
     --------
-    >>> parse_hardware({"name": "x"})
-    Traceback (most recent call last):
-    ...
-    planner_core.errors.InvalidSpec: node_pes: got nothing; allowed: ...
+    >>> parse_hardware(preset_hardware_json("trn2")).title
+    'AWS Trainium2 (trn2.48xlarge)'
     """
     fields, faults = read_layout(source, layout=_MachineFields)
     if isinstance(source, Mapping):
