@@ -5,10 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from scripts.chrome import CHROME_ARGS, find_chrome
 
 REPO_ROOT = Path(__file__).resolve().parents[1]
+
+# The default run draws the same examples every time; HYPOTHESIS_PROFILE=search draws new and more of them.
+settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=100)
+settings.register_profile("search", deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
 @pytest.fixture(scope="session")
