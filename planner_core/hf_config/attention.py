@@ -184,6 +184,8 @@ def _mla_layer(fields: Fields, family: Family, sizes: Sizes) -> AttentionGroup:
         q_rank = fields.count("q_lora_rank", default=defaults.get("q_lora_rank"), low=0, high=MAX_HIDDEN)
     else:
         fields.get("q_lora_rank")
+    if family.stem == "MiniCPM3":
+        defaults = {**defaults, "v_head_dim": max(sizes.hidden // sizes.n_heads, 1)}
     nope, rope = read("qk_nope_head_dim"), read("qk_rope_head_dim")
     for name in ("num_key_value_heads", "head_dim", "qk_head_dim"):
         fields.get(name)  # the latent is the same for every head
@@ -217,6 +219,21 @@ def _gemma4_global(fields: Fields, layer: AttentionGroup) -> AttentionGroup:
     )
 
 
+def _gated_heads(fields: Fields, shapes: dict[str, AttentionGroup], hidden: int) -> dict[str, AttentionGroup]:
+    """Return Step's shapes: sliding layers may have more query heads, and each head has a gate."""
+    n_heads = fields.optional_count("num_sliding_attention_heads", high=MAX_HEADS)
+    other = fields.child("attention_other_setting")
+    if n_heads is None and other is not None:
+        n_heads = other.optional_count("num_attention_heads", high=MAX_HEADS)
+    if n_heads is not None and SLIDING in shapes:
+        shapes = {**shapes, SLIDING: replace(shapes[SLIDING], n_q_heads=n_heads)}
+        check_kv_heads(fields, n_heads=n_heads, n_kv_heads=shapes[SLIDING].n_kv_heads)
+    return {
+        kind: replace(shape, replicated_weight_elements=hidden * shape.n_q_heads)
+        for kind, shape in shapes.items()
+    }
+
+
 def read_attention(fields: Fields, family: Family, sizes: Sizes) -> list[AttentionGroup]:
     """Return one `AttentionGroup` of one layer for each layer, in order."""
     n_layers = sizes.n_layers
@@ -241,6 +258,8 @@ def read_attention(fields: Fields, family: Family, sizes: Sizes) -> list[Attenti
             fields.log.note("the last layer is read as global, as the class does")
             kinds[-1] = FULL
         shapes[FULL] = _gemma4_global(fields, base)
+    if family.head_gate:
+        shapes = _gated_heads(fields, shapes, sizes.hidden)
     layers = [shapes[kind] for kind in kinds]
     if family.stem in ("Gemma3n", "Gemma4"):
         default = 15 if family.stem == "Gemma3n" else 0

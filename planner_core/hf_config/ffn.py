@@ -104,9 +104,10 @@ def _shared_width(fields: Fields, family: Family) -> int:
     given = fields.optional_count(*SHARED_WIDTH, low=0, high=MAX_INTERMEDIATE)
     if given is not None:
         return given
-    default = family.defaults.get("shared_expert_intermediate_size", 0)
-    fields.log.assume(f"{fields.path(SHARED_WIDTH[0])} = {default} (class default)")
-    return int(default)
+    name, default = _default(family, SHARED_WIDTH)
+    width = default if isinstance(default, int) else 0
+    fields.log.assume(f"{fields.path(name)} = {width} (class default)")
+    return width
 
 
 def _listed(fields: Fields, n_layers: int) -> list[bool] | None:
@@ -166,9 +167,7 @@ def _ernie_layout(fields: Fields, family: Family, n_layers: int) -> list[bool]:
     last = fields.count(
         "moe_layer_end_index", default=defaults.get("moe_layer_end_index"), low=-1, high=MAX_LAYERS
     )
-    step = fields.count(
-        "moe_layer_interval", default=defaults.get("moe_layer_interval"), high=MAX_LAYERS
-    )
+    step = fields.count("moe_layer_interval", default=defaults.get("moe_layer_interval"), high=MAX_LAYERS)
     end = n_layers - 1 if last == -1 else last
     return [(layer + 1) % step == 0 and start <= layer <= end for layer in range(n_layers)]
 

@@ -13,7 +13,9 @@ from typing import Final
 from planner_core.errors import shorten
 from planner_core.hf_config.attention import read_attention
 from planner_core.hf_config.extras import read_extras
-from planner_core.hf_config.families import LLAMA, Family, family_of_class, family_of_model_type
+from planner_core.hf_config.families import Family
+from planner_core.hf_config.family_lookup import family_of_class, family_of_model_type
+from planner_core.hf_config.family_table import LLAMA
 from planner_core.hf_config.ffn import moe_rule, read_ffn
 from planner_core.hf_config.fields import MAX_HIDDEN, MAX_REPORTED, Fields, Log
 from planner_core.hf_config.per_layer import read_block_lists
@@ -145,7 +147,9 @@ def _note_what_is_left_out(outer: Fields, fields: Fields) -> None:
         count = fields.source.get(name)
         if isinstance(count, int) and not isinstance(count, bool) and count > 0:
             fields.get(name)
-            log.note(f"{fields.path(name)} = {shorten(count)}: the multi-token prediction part is not counted")
+            log.note(
+                f"{fields.path(name)} = {shorten(count)}: the multi-token prediction part is not counted"
+            )
 
 
 def _ignored(outer: Fields, fields: Fields) -> tuple[str, ...]:

@@ -30,7 +30,10 @@ def _objects(fields: Fields, name: str, n_layers: int) -> list[Fields]:
             found.append(Fields(value, fields.log, fields.path(f"{name}[{at}]")))
         else:
             fields.log.fault(
-                fields.path(f"{name}[{at}]"), value, allowed="an object", fix="describe each block as an object"
+                fields.path(f"{name}[{at}]"),
+                value,
+                allowed="an object",
+                fix="describe each block as an object",
             )
     return found
 

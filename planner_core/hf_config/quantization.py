@@ -279,9 +279,7 @@ def _config(outer: Fields, fields: Fields) -> Fields | None:
     return None
 
 
-def read_stored(
-    outer: Fields, fields: Fields, layers: list[list[Weight]], outside: list[Weight]
-) -> Stored:
+def read_stored(outer: Fields, fields: Fields, layers: list[list[Weight]], outside: list[Weight]) -> Stored:
     """Return the checkpoint's bytes, by kind and in all.
 
     Parameters
@@ -326,9 +324,7 @@ def read_stored(
     }
     if not elements["lm_head"]:  # tied: the table itself is multiplied
         widths["lm_head"] = widths["embedding"]
-    return Stored(
-        widths=_as_widths(widths), weight_bytes=sum(n_bytes.values()), kv_dtype_bytes=kv_bytes
-    )
+    return Stored(widths=_as_widths(widths), weight_bytes=sum(n_bytes.values()), kv_dtype_bytes=kv_bytes)
 
 
 def _as_widths(widths: Mapping[str, float]) -> WeightWidths:

@@ -14,7 +14,8 @@ from typing import Final
 
 from planner_core.errors import UnsupportedModel, shorten
 from planner_core.hf_config.attention import LAYER_KINDS
-from planner_core.hf_config.families import Family, class_stem
+from planner_core.hf_config.families import Family
+from planner_core.hf_config.family_lookup import class_stem
 from planner_core.hf_config.fields import MAX_LAYERS, Fields, is_whole
 from planner_core.hf_config.sizes import LAYERS
 
@@ -72,19 +73,34 @@ _PATTERN_KEY: Final = re.compile(
 _ATTENTION_LAYERS_KEY: Final = re.compile(
     r"^(full_|global_|self_)?(attn|attention)_layers?(_ids?|_idxs?|_indices|_index)?$"
 )
-_ATTENTION_WORD: Final = re.compile(r"attn|attention|full|global|local|sliding|swa|chunk|gqa|mha|mqa|mla|window")
+_ATTENTION_WORD: Final = re.compile(
+    r"attn|attention|full|global|local|sliding|swa|chunk|gqa|mha|mqa|mla|window"
+)
 _FFN_WORD: Final = re.compile(r"^(dense|sparse|moe|mlp|ffn|nope|rope|none|default)$")
 _OTHER_WORD: Final = re.compile(
     r"mamba|ssm|s4|rwkv|recurrent|lru|rnn|lstm|hyena|conv|linear|lightning|retention|delta|kda|gla|cross|state_?space"
 )
 _SIGNAL_KEYS: Final = (
     (re.compile(r"^(mamba|ssm)_|^(ssm_cfg|state_size|d_state|time_step_rank|mamba2?)$"), _SSM),
-    (re.compile(r"^(linear_(num|key|value|attn|attention|conv)|lightning|kda_|gla_|gated_delta|retention)"), _LINEAR),
+    (
+        re.compile(
+            r"^(linear_(num|key|value|attn|attention|conv)|lightning|kda_|gla_|gated_delta|retention)"
+        ),
+        _LINEAR,
+    ),
     (re.compile(r"^(rwkv|lru_|recurrent_|rnn_|lstm_)"), _RECURRENT),
     (re.compile(r"^(conv_L_cache|hyena)"), _CONV),
-    (re.compile(r"^(cross_attention_layers|cross_attn_layers|add_cross_attention|is_encoder_decoder)$"), _CROSS),
-    (re.compile(r"^(index_topk|index_n_heads|sparse_attention_config|compress_ratios|nsa_|dsa_|indexer_types)"), _INDEXER),
-)  # fmt: skip
+    (
+        re.compile(r"^(cross_attention_layers|cross_attn_layers|add_cross_attention|is_encoder_decoder)$"),
+        _CROSS,
+    ),
+    (
+        re.compile(
+            r"^(index_topk|index_n_heads|sparse_attention_config|compress_ratios|indexer_types|[nd]sa_)"
+        ),
+        _INDEXER,
+    ),
+)
 _MEANS: Final = (
     (re.compile(r"mamba|ssm|s4|state_?space|^m$"), _SSM),
     (re.compile(r"linear|lightning|delta|kda|gla|retention"), _LINEAR),
@@ -169,7 +185,9 @@ def _from_layer_types(fields: Fields, n_layers: int | None) -> _Found | None:
     if not isinstance(listed, list) or len(listed) > MAX_LAYERS:
         return None
     odd = Counter(
-        _kind_of(word) for word in (_word(entry) for entry in listed[:n_layers]) if word and word not in LAYER_KINDS
+        _kind_of(word)
+        for word in (_word(entry) for entry in listed[:n_layers])
+        if word and word not in LAYER_KINDS
     )
     if not odd:
         return None

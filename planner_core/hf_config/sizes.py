@@ -64,6 +64,8 @@ class Traits:
         See `Family`.
     qk_norm_weights : int
         Weights of that norm over its width.
+    layer_scalars : int
+        Further single weights a layer.
     """
 
     norm_weights: int
@@ -78,6 +80,7 @@ class Traits:
     lm_head_bias: bool
     gated: bool
     sinks: bool
+    layer_scalars: int
 
 
 def read_n_layers(fields: Fields, family: Family) -> int:
@@ -206,7 +209,8 @@ def read_intermediate(fields: Fields, family: Family, hidden: int) -> int:
             return ratio * hidden
         if given is None:
             fields.log.assume(
-                f"{fields.path(INTERMEDIATE[0])} = {family.intermediate_multiple} * hidden size (class default)"
+                f"{fields.path(INTERMEDIATE[0])} = {family.intermediate_multiple} * hidden size "
+                "(class default)"
             )
             return family.intermediate_multiple * hidden
         return given
@@ -259,4 +263,5 @@ def read_traits(fields: Fields, family: Family) -> Traits:
         lm_head_bias=_trait(fields, family, family.lm_head_bias),
         gated=gated,
         sinks=family.sinks,
+        layer_scalars=family.layer_scalars,
     )

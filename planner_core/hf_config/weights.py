@@ -124,16 +124,19 @@ def ffn_weights(shape: FfnGroup, traits: Traits, rule: MoeRule | None, hidden: i
             weights.append(_mlp_bias("mlp", shape.intermediate_size, gated, hidden))
         return weights
     n_experts = shape.n_experts
-    weights = _mlp("experts", "mlp.experts.0", shape.intermediate_size, gated, hidden, n_experts)
-    weights.append(Weight("router", "mlp.gate", n_experts, hidden))
+    # Where a dense FFN stands beside the experts (Gemma 4), "mlp" is that FFN and the experts stand alone.
+    beside = rule.shared == "dense"
+    module, router = ("experts.0", "router.proj") if beside else ("mlp.experts.0", "mlp.gate")
+    weights = _mlp("experts", module, shape.intermediate_size, gated, hidden, n_experts)
+    weights.append(Weight("router", router, n_experts, hidden))
     if rule.expert_bias or traits.ffn_bias:
-        weights.append(_mlp_bias("mlp.experts.0", shape.intermediate_size, gated, hidden, n_experts))
+        weights.append(_mlp_bias(module, shape.intermediate_size, gated, hidden, n_experts))
     if rule.router_bias:
-        weights.append(_other("mlp.gate.bias", n_experts))
+        weights.append(_other(f"{router}.bias", n_experts))
     if rule.score_correction:
-        weights.append(_other("mlp.gate.e_score_correction_bias", n_experts))
+        weights.append(_other(f"{router}.e_score_correction_bias", n_experts))
     if shape.shared_intermediate_size:
-        module = "mlp" if rule.shared == "dense" else "mlp.shared_experts"
+        module = "mlp" if beside else "mlp.shared_experts"
         weights += _mlp("shared_experts", module, shape.shared_intermediate_size, gated, hidden)
         if traits.ffn_bias:
             weights.append(_mlp_bias(module, shape.shared_intermediate_size, gated, hidden))
@@ -143,8 +146,8 @@ def ffn_weights(shape: FfnGroup, traits: Traits, rule: MoeRule | None, hidden: i
 
 
 def norm_weights(traits: Traits, hidden: int) -> Weight:
-    """Return the norms of one layer, those of queries and keys aside."""
-    return _other("layernorm", traits.block_norms * traits.norm_weights * hidden)
+    """Return the norms of one layer, those of queries and keys aside, and its single weights."""
+    return _other("layernorm", traits.block_norms * traits.norm_weights * hidden + traits.layer_scalars)
 
 
 def model_weights(sizes: Sizes, traits: Traits, family: Family, *, embedding_width: int) -> list[Weight]:
