@@ -1,0 +1,186 @@
+"""What lies in the memory of a PE, against what a plan may fill.
+
+Owns: `memory_bar` (one point, or several on one scale), and the stacked parts that other figures draw too.
+Refuses: bytes (see `memory_layout`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import plotly.graph_objects as go
+
+from planner_core.figures.frame import LABEL_LIMIT, Drawn, FigureContext, empty_figure, new_figure
+from planner_core.figures.theme import HATCHES, SIZE_TEXT, Theme
+from planner_core.figures.words import as_typed, n_bytes, percent, plain
+from planner_core.memory_layout import MemoryLayout
+from planner_core.units import GB
+
+NO_POINTS: Final = "There is no operating point to show. Choose a config, a batch and a context."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledMemory:
+    """A memory layout, and what to call it (text from outside is shown as typed)."""
+
+    label: str
+    memory: MemoryLayout
+
+
+def memory_parts(memory: MemoryLayout) -> dict[str, float]:
+    """Return the parts of a scalar layout by name, in stacking order [B]; they sum to its total.
+
+    Parameters
+    ----------
+    memory : MemoryLayout
+        Scalars.
+
+    Returns
+    -------
+    dict of str to float
+    """
+    return {
+        "weights": float(memory.weight_bytes),
+        "embedding": float(memory.embedding_bytes),
+        "KV cache": float(memory.kv_bytes),
+        "activations": float(memory.activation_bytes),
+        "ring buffer": float(memory.ring_buffer_bytes),
+        "reserved": float(memory.reserved_bytes),
+    }
+
+
+def part_look(slot: int, theme: Theme) -> dict[str, object]:
+    """Return colour and hatching of a part by its place in `memory_parts`."""
+    colours = (0, 6, 1, 2, 3, 8)
+    return {
+        "color": theme.series[colours[slot]],
+        "line": {"color": theme.paper, "width": 1},
+        "pattern": {
+            "shape": HATCHES[slot],
+            "fgcolor": theme.paper,
+            "fgopacity": 0.55,
+            "size": 7,
+            "solidity": 0.25,
+        },
+    }
+
+
+def memory_hover(label: str, memory: MemoryLayout) -> str:
+    """Return a layout in full, as hover text; `label` is ready for a figure."""
+    total = float(memory.total_bytes)
+    lines = [f"<b>{label}</b>: {n_bytes(total)}, {percent(total / memory.budget_bytes)} of the budget"]
+    lines += [f"{name} {n_bytes(size)}" for name, size in memory_parts(memory).items() if size > 0.0]
+    if total > memory.budget_bytes:
+        lines.append(f"<b>does not fit: {n_bytes(total - memory.budget_bytes)} over</b>")
+    return "<br>".join(lines)
+
+
+def memory_bar(*, points: Sequence[LabelledMemory], about: FigureContext, theme: Theme) -> Drawn:
+    """Draw what lies on the most loaded PE, stacked, against the budget: one point or several on one scale.
+
+    Parameters
+    ----------
+    points : sequence of LabelledMemory
+        One to four, scalars.
+    about : FigureContext
+        For the title.
+    theme : Theme
+        Light or dark.
+
+    Returns
+    -------
+    Drawn
+    """
+    title = "Memory of the most loaded PE"
+    if not points:
+        return empty_figure(title=title, about=about, theme=theme, reason=NO_POINTS)
+    many = len(points) > 1
+    names = [
+        f"{at}. {as_typed(p.label, limit=LABEL_LIMIT)}" if many else as_typed(p.label, limit=LABEL_LIMIT)
+        for at, p in enumerate(points, start=1)
+    ]
+    figure = new_figure(
+        title=title,
+        about=about,
+        theme=theme,
+        barmode="stack",
+        bargap=0.45,
+        legend={"orientation": "h", "x": 0, "y": -0.2, "yanchor": "top", "traceorder": "normal"},
+    )
+    layouts = [memory_parts(point.memory) for point in points]
+    for slot, part in enumerate(layouts[0]):
+        sizes = [layout[part] for layout in layouts]
+        if any(sizes):
+            figure.add_trace(
+                go.Bar(
+                    orientation="h",
+                    y=names,
+                    x=[size / GB for size in sizes],
+                    marker=part_look(slot, theme),
+                    name=f"{part}, {n_bytes(sizes[0])}" if not many else part,
+                    hovertext=[
+                        f"{part} {n_bytes(size)}<br>{memory_hover(name, point.memory)}"
+                        for size, name, point in zip(sizes, names, points, strict=True)
+                    ],
+                    hoverinfo="text",
+                )
+            )
+    _add_budgets(figure, names, points, theme)
+    totals = [float(point.memory.total_bytes) for point in points]
+    _add_totals(figure, names, points, theme)
+    largest = max(*totals, *(point.memory.budget_bytes for point in points))
+    figure.update_xaxes(title={"text": "Memory a PE [GB]"}, range=[0.0, largest / GB * 1.16])
+    figure.update_yaxes(autorange="reversed", showgrid=False, ticks="", showticklabels=many)
+    told = "; ".join(
+        f"{name} {n_bytes(total)} of {n_bytes(point.memory.budget_bytes)}"
+        + ("" if bool(point.memory.fits) else ", does not fit")
+        for name, total, point in zip(names, totals, points, strict=True)
+    )
+    return Drawn(figure=figure, alt=plain(f"Stacked memory of the most loaded PE against the budget: {told}."))
+
+
+def _add_budgets(
+    figure: go.Figure, names: Sequence[str], points: Sequence[LabelledMemory], theme: Theme
+) -> None:
+    """Mark each point's budget with an upright stroke across its bar."""
+    for at, point in enumerate(points):
+        figure.add_shape(
+            type="line",
+            x0=point.memory.budget_bytes / GB,
+            x1=point.memory.budget_bytes / GB,
+            y0=at - 0.42,
+            y1=at + 0.42,
+            line={"color": theme.text, "width": 2.5},
+        )
+    figure.add_trace(
+        go.Scatter(
+            x=[point.memory.budget_bytes / GB for point in points],
+            y=list(names),
+            mode="markers",
+            marker={"symbol": "line-ns", "size": 12, "line": {"color": theme.text, "width": 2.5}},
+            hovertext=[f"budget {n_bytes(point.memory.budget_bytes)}" for point in points],
+            hoverinfo="text",
+            name=f"budget, {n_bytes(points[0].memory.budget_bytes)}" if len(points) == 1 else "budget",
+        )
+    )
+
+
+def _add_totals(
+    figure: go.Figure, names: Sequence[str], points: Sequence[LabelledMemory], theme: Theme
+) -> None:
+    """Write each total above its bar, in red where it does not fit."""
+    for at, point in enumerate(points):
+        total, budget = float(point.memory.total_bytes), point.memory.budget_bytes
+        fits = total <= budget
+        figure.add_annotation(
+            x=max(total, budget) / GB,
+            y=at,
+            text=f"<b>{n_bytes(total)}</b><br>{percent(total / budget)}" + ("" if fits else ", does not fit"),
+            showarrow=False,
+            xanchor="left",
+            xshift=8,
+            align="left",
+            font={"size": SIZE_TEXT, "color": theme.text if fits else theme.bad},
+        )

@@ -1,0 +1,165 @@
+"""The roofline of a machine with a step's components on it.
+
+Owns: `roofline`.
+Refuses: times (see `stage_latencies`).
+
+Source: Williams, Waterman, Patterson, "Roofline", CACM 52(4), 2009.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from planner_core.figures.frame import (
+    LABEL_LIMIT,
+    Drawn,
+    FigureContext,
+    drawable,
+    empty_figure,
+    log_axis,
+    new_figure,
+)
+from planner_core.figures.theme import MARKERS, SIZE_TEXT, Theme
+from planner_core.figures.words import as_typed, operator, percent, plain, rate, seconds, sig
+from planner_core.hardware import Machine
+from planner_core.stage_latencies import StepLatency
+
+NO_POINTS = "No component both computes and loads. Choose a batch of 1 or more."
+TERA = 1e12
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """A component, or the whole step with its communication, on the roofline."""
+
+    name: str
+    flop_per_byte: float
+    flops_per_s: float
+    time_s: float
+
+
+def _points(step: StepLatency) -> list[_Point]:
+    found = []
+    for part in step.components:
+        loaded = float(part.weight_bytes + part.kv_bytes + part.activation_bytes)
+        work, time_s = float(part.flops), float(part.time_s)
+        if drawable(loaded) and drawable(work) and drawable(time_s):
+            found.append(_Point(operator(part.name), work / loaded, work / time_s, time_s))
+    loaded = sum(float(p.weight_bytes + p.kv_bytes + p.activation_bytes) for p in step.components)
+    work, total_s = sum(float(part.flops) for part in step.components), float(step.latency_s)
+    if found and drawable(total_s):
+        found.append(_Point("whole step, with communication", work / loaded, work / total_s, total_s))
+    return found
+
+
+def roofline(
+    *,
+    step: StepLatency,
+    machine: Machine,
+    precision: str,
+    about: FigureContext,
+    theme: Theme,
+) -> Drawn:
+    """Draw one PE's roofline, its ridge, each component of a step on it, and the whole step under it.
+
+    Parameters
+    ----------
+    step : StepLatency
+        One config: scalars.
+    machine : Machine
+        Peak and memory bandwidth of a PE.
+    precision : str
+        Which of the machine's peaks.
+    about, theme
+        For the title and the look.
+
+    Returns
+    -------
+    Drawn
+    """
+    title = f"Roofline of one {as_typed(machine.pe_name, limit=LABEL_LIMIT)}, {as_typed(precision)}"
+    points = _points(step)
+    if not points:
+        return empty_figure(title=title, about=about, theme=theme, reason=NO_POINTS)
+    peak, bandwidth = machine.peak_flops_per_s[precision], machine.hbm_bytes_per_s
+    ridge = peak / bandwidth
+    low = min(ridge / 20.0, *(point.flop_per_byte / 3.0 for point in points))
+    high = max(ridge * 10.0, *(point.flop_per_byte * 3.0 for point in points))
+    figure = new_figure(
+        title=title,
+        about=about,
+        theme=theme,
+        legend={"x": 0.99, "y": 0.02, "xanchor": "right", "yanchor": "bottom"},
+        hovermode="closest",
+    )
+    figure.add_trace(
+        go.Scatter(
+            x=[low, ridge, high],
+            y=[low * bandwidth / TERA, peak / TERA, peak / TERA],
+            mode="lines",
+            line={"color": theme.text, "width": 2.5},
+            hovertext=[
+                f"memory: {rate(bandwidth, unit='B/s')}",
+                f"ridge: {sig(ridge)} FLOP/B",
+                f"peak: {rate(peak, unit='FLOP/s')}",
+            ],
+            hoverinfo="text",
+            showlegend=False,
+            name="roof",
+        )
+    )
+    total_s = float(step.latency_s)
+    for at, point in enumerate(points):
+        figure.add_trace(_trace(point, at, last=at == len(points) - 1, total_s=total_s, theme=theme))
+    floor = min(low * bandwidth, *(point.flops_per_s / 2.0 for point in points)) / TERA
+    figure.update_xaxes(log_axis(title="Arithmetic intensity [FLOP/B]", values=[low, high]))
+    figure.update_yaxes(log_axis(title="Attained by one PE [TFLOP/s]", values=[floor, peak * 1.6 / TERA]))
+    figure.add_vline(
+        x=ridge,
+        line={"color": theme.muted, "dash": "dot", "width": 1.5},
+        annotation={
+            "text": f"ridge {sig(ridge)} FLOP/B",
+            "font": {"size": SIZE_TEXT, "color": theme.muted},
+            "yanchor": "top",
+            "xanchor": "left",
+            "y": 0.12,
+        },
+    )
+    return Drawn(figure=figure, alt=_alt(points, ridge, peak, bandwidth))
+
+
+def _trace(point: _Point, at: int, *, last: bool, total_s: float, theme: Theme) -> go.Scatter:
+    marker = {
+        "symbol": "star" if last else MARKERS[at % len(MARKERS)],
+        "size": 16 if last else 13,
+        "color": theme.accent if last else theme.series[at % len(theme.series)],
+        "line": {"color": theme.paper, "width": 1.5},
+    }
+    share = "" if last else f", {percent(point.time_s / total_s)} of the step"
+    return go.Scatter(
+        x=[point.flop_per_byte],
+        y=[point.flops_per_s / TERA],
+        mode="markers",
+        marker=marker,
+        hovertext=[
+            f"<b>{point.name}</b><br>{sig(point.flop_per_byte)} FLOP/B<br>"
+            f"{rate(point.flops_per_s, unit='FLOP/s')}<br>{seconds(point.time_s)}{share}"
+        ],
+        hoverinfo="text",
+        name=f"{point.name}: {sig(point.flop_per_byte)} FLOP/B",
+    )
+
+
+def _alt(points: Sequence[_Point], ridge: float, peak: float, bandwidth: float) -> str:
+    sides = ", ".join(
+        f"{point.name} {sig(point.flop_per_byte)} FLOP/B, "
+        f"{'memory' if point.flop_per_byte < ridge else 'compute'} bound"
+        for point in points[:-1]
+    )
+    return plain(
+        f"Roofline with {rate(bandwidth, unit='B/s')} of memory bandwidth and a peak of "
+        f"{rate(peak, unit='FLOP/s')}, ridge at {sig(ridge)} FLOP/B: {sides}."
+    )

@@ -1,0 +1,323 @@
+"""The sensitivity panel: what each knob does to the latency around one baseline.
+
+Owns: `sensitivity_panel`.
+Refuses: the sweep (see `auto_explore`).
+
+Lines instead of markers, and evens that lie closer than the eye can tell left out: few points redraw fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from planner_core.auto_explore import Config, ParallelismSensitivityRow
+from planner_core.figures.frame import (
+    Drawn,
+    FigureContext,
+    by_number,
+    degree_ticks,
+    drawable,
+    empty_figure,
+    log_axis,
+    new_figure,
+)
+from planner_core.figures.theme import SIZE_HEADING, SIZE_LABEL, SIZE_TEXT, Theme
+from planner_core.figures.words import binding, n_bytes, operator, percent, plain, seconds
+
+KNOB_TITLES: Final = {
+    "cp": "CP, context parallel",
+    "tp": "TP, tensor parallel",
+    "pp": "PP, pipeline parallel",
+    "dp": "DP, data parallel",
+    "ep": "EP, expert parallel",
+}
+# Neighbours on the line at least this factor apart: 2 px on a subplot of 500 px over eight octaves.
+THIN_FACTOR: Final = 1.03
+
+Row = ParallelismSensitivityRow
+
+
+def thinned(rows: Sequence[Row]) -> list[Row]:
+    """Leave out values that the eye can't tell from their neighbours on a log axis.
+
+    Kept are the ends, the baseline, every value that does not fit, both sides of a change between fitting
+    and not, and each step with the value before it.
+
+    Parameters
+    ----------
+    rows : sequence of ParallelismSensitivityRow
+        One knob's, by value.
+
+    Returns
+    -------
+    list of ParallelismSensitivityRow
+    """
+    kept: list[Row] = []
+    for at, row in enumerate(rows):
+        neighbours = rows[max(at - 1, 0) : at + 2]
+        following = rows[at + 1] if at + 1 < len(rows) else None
+        matters = (
+            at == 0
+            or following is None
+            or row.is_baseline
+            or not row.fits
+            or bool(row.step_note)
+            or bool(following.step_note)
+            or any(other.fits != row.fits for other in neighbours)
+        )
+        if matters or row.value >= THIN_FACTOR * kept[-1].value:
+            kept.append(row)
+    return kept
+
+
+def _hover(row: Row, budget_bytes: float | None) -> str:
+    share = f", {percent(row.memory_bytes_per_pe / budget_bytes)} of the budget" if budget_bytes else ""
+    lines = [
+        f"<b>{row.knob.upper()} {row.value}</b>" + (" (baseline)" if row.is_baseline else ""),
+        f"latency {seconds(row.latency_s)}" + ("" if row.fits else ", if it fitted"),
+        f"memory {n_bytes(row.memory_bytes_per_pe)} a PE{share}",
+        f"{row.pes_used:,} PEs, binds: {binding(row.binding)}",
+    ]
+    if not row.fits:
+        lines.insert(1, f"<b>does not fit: {row.reason}</b>")
+    if row.tiers:
+        groups: dict[str, list[str]] = {}
+        for name, tier in row.tiers.items():
+            groups.setdefault(tier, []).append(operator(name))
+        lines += [f"{tier}: {', '.join(names)}" for tier, names in groups.items()]
+    if row.step_note:
+        lines += [f"<b>step</b> {part}" for part in row.step_note.split("; ")]
+    return "<br>".join(lines)
+
+
+def sensitivity_panel(
+    *,
+    rows: Sequence[Row],
+    baseline: Config,
+    about: FigureContext,
+    theme: Theme,
+    budget_bytes: float | None = None,
+    n_columns: int = 3,
+) -> Drawn:
+    """Draw five subplots, log/log, a knob each, on one latency scale.
+
+    Parameters
+    ----------
+    rows : sequence of ParallelismSensitivityRow
+        As `compute_parallelism_sensitivity` returns them.
+    baseline : Config
+        What is held while a knob turns.
+    about : FigureContext
+        For the title.
+    theme : Theme
+        Light or dark.
+    budget_bytes : float, optional
+        What a plan may fill on one PE [B], for the share in the hover.
+    n_columns : int
+        3 puts the legend in the sixth cell; 1 suits a narrow page.
+
+    Returns
+    -------
+    Drawn
+        Solid line: fits. Red X: does not fit, at the latency it would have. Dotted vertical line: the
+        baseline's value. Diamond: a group crosses a tier boundary, told by its hover.
+    """
+    title = f"Sensitivity around {baseline.label()}"
+    by_knob: dict[str, list[Row]] = {}
+    for row in rows:
+        if drawable(row.latency_s) and drawable(row.value):
+            by_knob.setdefault(row.knob, []).append(row)
+    if not by_knob:
+        reason = "There is no baseline to vary. Pick a row of the Pareto front."
+        return empty_figure(title=title, about=about, theme=theme, reason=reason)
+    n_rows = -(-len(by_knob) // n_columns)
+    figure = make_subplots(
+        rows=n_rows,
+        cols=n_columns,
+        subplot_titles=[KNOB_TITLES.get(knob, knob.upper()) for knob in by_knob],
+        horizontal_spacing=0.06 if n_columns > 1 else 0.0,
+        vertical_spacing=0.17 if n_rows == 2 else 0.09,
+    )
+    free_cell = n_rows * n_columns > len(by_knob)
+    figure.update_layout(
+        new_figure(
+            title=title, about=about, theme=theme, hovermode="closest", **_legend_place(figure, free_cell)
+        ).layout
+    )
+    figure.update_annotations(font={"size": SIZE_HEADING, "color": theme.text}, yshift=4)
+    latencies = [row.latency_s * 1e3 for members in by_knob.values() for row in members]
+    for position, members in enumerate(by_knob.values()):
+        place = {"row": position // n_columns + 1, "col": position % n_columns + 1}
+        _add_knob(figure, members, theme, budget_bytes, place, legend=position == 0)
+        values = [float(row.value) for row in members]
+        knob = members[0].knob.upper()
+        figure.update_xaxes(log_axis(title=knob, values=values, ticks=degree_ticks(values)), **place)
+        y_title = "Latency [ms]" if place["col"] == 1 else ""
+        figure.update_yaxes(log_axis(title=y_title, values=latencies), **place)
+        figure.add_vline(
+            x=getattr(baseline, members[0].knob),
+            line={"dash": "dot", "color": theme.accent, "width": 2},
+            **place,
+        )
+    _add_legend_keys(figure, by_knob, theme)
+    return Drawn(figure=figure, alt=_alt(title, by_knob))
+
+
+def _legend_place(figure: go.Figure, free_cell: bool) -> dict[str, Any]:
+    """Put the legend into the free last cell, or under the figure."""
+    if not free_cell:
+        return {"legend": {"orientation": "h", "y": -0.08, "yanchor": "top", "x": 0}}
+    left = list(figure.select_xaxes())[-1].domain[0]
+    top = list(figure.select_yaxes())[-1].domain[1]
+    return {
+        "legend": {
+            "x": left,
+            "y": top,
+            "xanchor": "left",
+            "yanchor": "top",
+            "font": {"size": SIZE_LABEL},
+            "tracegroupgap": 4,
+            "title": {"text": "<b>How to read it</b>", "font": {"size": SIZE_HEADING}},
+        }
+    }
+
+
+def _segments(members: Sequence[Row]) -> tuple[list[float | None], list[float | None], list[Row | None]]:
+    """Return the fitting points, with a gap wherever values between them do not fit."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    owners: list[Row | None] = []
+    for row in members:
+        if row.fits:
+            x.append(row.value)
+            y.append(float(f"{row.latency_s * 1e3:.6g}"))
+            owners.append(row)
+        elif x and x[-1] is not None:
+            x.append(None)
+            y.append(None)
+            owners.append(None)
+    return x, y, owners
+
+
+def _add_knob(
+    figure: go.Figure,
+    members: Sequence[Row],
+    theme: Theme,
+    budget_bytes: float | None,
+    place: dict[str, int],
+    *,
+    legend: bool,
+) -> None:
+    shown = thinned(members)
+    x, y, owners = _segments(shown)
+    lone = len([row for row in shown if row.fits]) == 1
+    figure.add_trace(
+        go.Scatter(
+            x=x,
+            y=y,
+            mode="lines+markers" if lone else "lines",
+            line={"color": theme.series[0], "width": 2.5, "shape": "linear"},
+            marker={"size": 5, "color": theme.series[0]},
+            hovertext=["" if row is None else _hover(row, budget_bytes) for row in owners],
+            hoverinfo="text",
+            name="fits",
+            legendgroup="fits",
+            showlegend=False,
+        ),
+        **place,
+    )
+    steps = [row for row in shown if row.fits and row.step_note]
+    for group, chosen, marker in (
+        ("does not fit", [row for row in shown if not row.fits], _unfit_marker(theme)),
+        ("step", steps, _step_marker(theme)),
+        ("baseline", [row for row in shown if row.is_baseline and row.fits], _baseline_marker(theme)),
+    ):
+        if chosen:
+            figure.add_trace(
+                go.Scatter(
+                    x=[row.value for row in chosen],
+                    y=by_number([row.latency_s * 1e3 for row in chosen]),
+                    mode="markers",
+                    marker=marker,
+                    hovertext=[_hover(row, budget_bytes) for row in chosen],
+                    hoverinfo="text",
+                    name=group,
+                    legendgroup=group,
+                    showlegend=False,
+                ),
+                **place,
+            )
+
+
+def _unfit_marker(theme: Theme) -> dict[str, Any]:
+    return {"symbol": "x-thin", "size": 7, "line": {"color": theme.bad, "width": 1.8}, "color": theme.bad}
+
+
+def _step_marker(theme: Theme) -> dict[str, Any]:
+    return {
+        "symbol": "diamond",
+        "size": 10,
+        "color": theme.paper,
+        "line": {"color": theme.series[0], "width": 2},
+    }
+
+
+def _baseline_marker(theme: Theme) -> dict[str, Any]:
+    line = {"color": theme.paper, "width": 1.5}
+    return {"symbol": "circle", "size": 9, "color": theme.accent, "line": line}
+
+
+def _add_legend_keys(figure: go.Figure, by_knob: dict[str, list[Row]], theme: Theme) -> None:
+    """Explain the marks, whichever of them a subplot happens to have."""
+    every = [row for members in by_knob.values() for row in members]
+    keys: list[tuple[str, dict[str, Any]]] = [
+        ("fits", {"mode": "lines", "line": {"color": theme.series[0], "width": 2.5}}),
+        ("baseline", {"mode": "lines+markers", "line": {"color": theme.accent, "width": 2, "dash": "dot"}}),
+    ]
+    keys[1][1]["marker"] = _baseline_marker(theme)
+    if any(not row.fits for row in every):
+        keys.append(
+            ("does not fit; latency it would have", {"mode": "markers", "marker": _unfit_marker(theme)})
+        )
+    if any(row.step_note and row.fits for row in every):
+        keys.append(
+            ("a group crosses a tier boundary", {"mode": "markers", "marker": _step_marker(theme)})
+        )
+    for name, look in keys:
+        figure.add_trace(
+            go.Scatter(x=[None], y=[None], name=name, hoverinfo="skip", showlegend=True, **look), row=1, col=1
+        )
+    unfit = sorted({row.reason for row in every if not row.fits})
+    if unfit:
+        figure.add_trace(
+            go.Scatter(
+                x=[None],
+                y=[None],
+                mode="none",
+                name=f"<span style='font-size:{SIZE_TEXT}px'>lacking: {', '.join(unfit)}</span>",
+                hoverinfo="skip",
+                showlegend=True,
+            ),
+            row=1,
+            col=1,
+        )
+
+
+def _alt(title: str, by_knob: dict[str, list[Row]]) -> str:
+    parts = []
+    for knob, members in by_knob.items():
+        fitting = [row for row in members if row.fits]
+        unfit = len(members) - len(fitting)
+        if not fitting:
+            parts.append(f"{knob.upper()}: no value fits")
+            continue
+        best = min(fitting, key=lambda row: row.latency_s)
+        parts.append(
+            f"{knob.upper()}: fastest that fits is {best.value} at {seconds(best.latency_s)}"
+            + (f", {unfit} values do not fit" if unfit else "")
+        )
+    return plain(f"{title}, latency against each knob alone. {'; '.join(parts)}.")
