@@ -1,6 +1,6 @@
 """Figures on a page: one way to show them, with a PNG and an SVG download.
 
-Owns: the theme put on a figure, its modebar, its download buttons, and keeping zoom over reruns.
+Owns: a figure's modebar, its download buttons, keeping zoom over reruns, and never an empty chart.
 Refuses: making figures (see `planner_core.figures` and the pages).
 """
 
@@ -12,7 +12,8 @@ from typing import Any, Literal
 import plotly.graph_objects as go
 import streamlit as st
 
-from ui import state, text, theme
+from planner_core.figures.frame import Drawn
+from ui import layout, state, text
 from ui.assets import asset
 
 _EXPORT_WIDTH, _EXPORT_HEIGHT = 1200, 675
@@ -27,44 +28,37 @@ _download = st.components.v2.component(
 )
 
 
-def themed(figure: go.Figure, *, mode: theme.Mode | None = None, key: str = "figure") -> go.Figure:
-    """Return a copy of a figure with the theme of a mode and a stable `uirevision`."""
-    copy = go.Figure(figure)
-    copy.update_layout(template=theme.template(mode), uirevision=copy.layout.uirevision or key)
-    return copy
-
-
 def show_figure(
-    figure: go.Figure,
+    drawn: Drawn,
     *,
     key: str,
     name: Sequence[object],
-    alt: str,
     on_select: Literal["ignore", "rerun"] | Callable[[], None] = "ignore",
     selection_mode: str | Sequence[str] = "points",
 ) -> Any:
-    """Show a figure, with PNG and SVG downloads under it.
+    """Show a figure with PNG and SVG downloads under it, or say why there is nothing to show.
 
     Parameters
     ----------
-    figure : Figure
-        With its title, axis units and hover; the theme is put on here. Text from outside in it must have
-        gone through `text.plot`.
+    drawn : Drawn
+        From `planner_core.figures`, made with `theme.current()`.
     key : str
         Unique on the page; zoom is kept while the key stays.
     name : sequence
         Parts of the file name: model, machine, phase, context, what it shows.
-    alt : str
-        What the figure shows, for a reader who does not see it.
     on_select, selection_mode
         As for `st.plotly_chart`.
 
     Returns
     -------
-    PlotlyState or DeltaGenerator
-        What `st.plotly_chart` returns.
+    PlotlyState or DeltaGenerator or None
+        What `st.plotly_chart` returns; None where there is nothing to show.
     """
-    drawn = themed(figure, key=key)
+    if drawn.empty:
+        layout.empty("Nothing to draw", drawn.empty)
+        return None
+    figure = go.Figure(drawn.figure)
+    figure.update_layout(uirevision=key)
     config = {
         "displaylogo": False,
         "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
@@ -80,8 +74,8 @@ def show_figure(
     box = f"figure_{key}"
     with st.container(key=box, gap=None):
         result = st.plotly_chart(
-            drawn, key=key, theme=None, config=config, alt=alt, on_select=on_select, **options
+            figure, key=key, theme=None, config=config, alt=drawn.alt, on_select=on_select, **options
         )
         if not state.current().review:
-            _download(key=f"{key}_download", data={"key": box, "label": alt[:120]})
+            _download(key=f"{key}_download", data={"key": box, "label": drawn.alt[:120]})
     return result

@@ -14,12 +14,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 from plotly.offline import get_plotlyjs
 
 import planner_core
-from ui import charts, state, text
+from planner_core.figures.frame import Drawn
+from planner_core.figures.render import on_page
+from ui import state, text, theme
 from ui.assets import asset
 
 
@@ -41,10 +42,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure with its title."""
+    """A figure with its title, drawn with `theme.LIGHT`: the report is for paper too."""
 
     title: str
-    figure: go.Figure
+    drawn: Drawn
 
 
 Section = Paragraph | Table | Figure
@@ -92,8 +93,8 @@ def build_report(
         elif isinstance(section, Table):
             body.append(f'<div class="wide">{_table(section.frame)}</div>')
         else:
-            has_figure = True
-            body.append(f'<div class="figure">{_figure(section.figure)}</div>')
+            has_figure = has_figure or not section.drawn.empty
+            body.append(_figure(section.drawn))
     for name, document in documents.items():
         printed = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
         body.append(f"<h2>{text.htm(name)}</h2><pre>{html.escape(printed)}</pre>")
@@ -107,14 +108,14 @@ def build_report(
     )
 
 
-def _figure(figure: go.Figure) -> str:
-    """Return one figure as HTML without the library; `<` is escaped inside its JSON by plotly."""
-    drawn = charts.themed(figure, mode="light")
-    drawn.update_layout(paper_bgcolor="#fff")
-    part: str = drawn.to_html(
+def _figure(drawn: Drawn) -> str:
+    """Return one figure as HTML without the library; plotly escapes `<` inside its JSON."""
+    if drawn.empty:
+        return f"<p>Nothing to draw. {text.htm(drawn.empty)}</p>"
+    part = on_page(drawn.figure, theme=theme.LIGHT).to_html(
         full_html=False, include_plotlyjs=False, include_mathjax=False, config={"displaylogo": False}
     )
-    return part
+    return f'<div class="figure" role="img" aria-label="{html.escape(drawn.alt, quote=True)}">{part}</div>'
 
 
 def _table(frame: pd.DataFrame) -> str:
@@ -143,7 +144,7 @@ def _cell(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return text.sig(value, 4)
+        return text.sig(value, digits=4)
     return text.htm(str(value))
 
 

@@ -14,8 +14,8 @@ from planner_core.strict_json import read_json_file
 from ui import export, layout, loaded, method_text, state, tables, text
 
 _UNITS = (
-    ("peak_flops_per_s", lambda value: text.rate(value, "FLOP/s")),
-    ("bytes_per_s", lambda value: text.rate(value, "B/s")),
+    ("peak_flops_per_s", lambda value: text.rate(value, unit="FLOP/s")),
+    ("bytes_per_s", lambda value: text.rate(value, unit="B/s")),
     ("latency_s", text.seconds),
     ("bytes", text.n_bytes),
     ("frac", lambda value: f"{value:.0%}"),

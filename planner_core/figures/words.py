@@ -18,6 +18,25 @@ _DIRECTION_MARKS: Final = frozenset(
 )
 
 
+def visible(text: str) -> str:
+    """Return text with each control character replaced by its picture, lone surrogates by U+FFFD.
+
+    Examples
+    --------
+    >>> visible("a" + chr(7) + "b")
+    'a␇b'
+    """
+    return "".join(map(_visible, text))
+
+
+def isolated(shown: str) -> str:
+    """Return text so that its direction marks and letters do not reorder what stands around it."""
+    reorders = any(
+        unicodedata.bidirectional(char) in {"R", "AL"} or char in _DIRECTION_MARKS for char in shown
+    )
+    return f"{_ISOLATE}{shown}{_POP_ISOLATE}" if reorders else shown
+
+
 def _visible(char: str) -> str:
     """One character, or a picture of it where it has none of its own."""
     code = ord(char)
@@ -55,9 +74,7 @@ def as_typed(outside: str, *, limit: int = 40) -> str:
     'xxxx…'
     """
     cut = outside if len(outside) <= limit else outside[: limit - 1] + "\u2026"
-    shown = html.escape("".join(map(_visible, cut)), quote=False)
-    reorders = any(unicodedata.bidirectional(char) in {"R", "AL"} or char in _DIRECTION_MARKS for char in cut)
-    return f"{_ISOLATE}{shown}{_POP_ISOLATE}" if reorders else shown
+    return isolated(html.escape(visible(cut), quote=False))
 
 
 def plain(shown: str) -> str:

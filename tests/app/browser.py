@@ -49,8 +49,9 @@ def quiet_console(page: Page) -> Iterator[list[str]]:
     errors: list[str] = []
 
     def note(message: ConsoleMessage) -> None:
-        if message.type == "error":
-            errors.append(message.text)
+        # On a deep link Streamlit looks for its own endpoints under the page's path first, and gets a 404.
+        if message.type == "error" and "/_stcore/" not in message.location["url"]:
+            errors.append(f"{message.text} ({message.location['url']})")
 
     page.on("console", note)
     page.on("pageerror", lambda error: errors.append(str(error)))

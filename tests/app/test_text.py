@@ -44,7 +44,7 @@ def test_markdown_breaks_what_streamlit_replaces_in_plain_text() -> None:
 
 
 def test_direction_marks_stay_inside() -> None:
-    for shown in (text.md(HOSTILE[5]), text.plain(HOSTILE[5]), text.plot(HOSTILE[5])):
+    for shown in (text.md(HOSTILE[5]), text.plain(HOSTILE[5])):
         assert (shown[0], shown[-1]) == ("\u2068", "\u2069")
     assert text.plain("plain") == "plain"
 
@@ -97,4 +97,4 @@ def test_three_significant_digits(value: float, shown: str) -> None:
 def test_units() -> None:
     assert text.seconds(0.0085691) == "8.57\u00a0ms"
     assert text.n_bytes(16.76e9) == "16.8\u00a0GB"
-    assert text.rate(158e12, "FLOP/s") == "158\u00a0TFLOP/s"
+    assert text.rate(158e12, unit="FLOP/s") == "158\u00a0TFLOP/s"
