@@ -81,6 +81,7 @@ fuzz: $(TEST_STAMP) ## feed it N mutated files (N=100000)
 .PHONY: oracle
 oracle: $(TEST_STAMP) ## compare with torch on every architecture transformers can build
 	@$(PY) -m pytest -m oracle $(PYTEST_ARGS)
+	@$(PY) -m scripts.oracle_all
 
 .PHONY: screenshots
 screenshots: $(TEST_STAMP) ## redraw docs/screenshots/

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 # Off: the sandbox, which needs a user other than root, and everything that calls home.
@@ -14,6 +16,11 @@ CHROME_ARGS = (
 )
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+
+_ASK_PLAYWRIGHT = (
+    "from playwright.sync_api import sync_playwright\n"
+    "with sync_playwright() as playwright: print(playwright.chromium.executable_path)"
+)
 
 
 def find_chrome() -> str | None:
@@ -29,10 +36,8 @@ def find_chrome() -> str | None:
 
 
 def _playwright_chrome() -> str | None:
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        return None
-    with sync_playwright() as playwright:
-        path = Path(playwright.chromium.executable_path)
-    return str(path) if path.exists() else None
+    # In a process of its own: Playwright's sync interface doesn't nest, and a test may have one open.
+    ask = [sys.executable, "-c", _ASK_PLAYWRIGHT]
+    done = subprocess.run(ask, capture_output=True, text=True, check=False)
+    path = Path(done.stdout.strip())
+    return str(path) if path.is_file() else None
