@@ -67,7 +67,7 @@ def _qwen_kinds(fields: Fields, family: Family, n_layers: int) -> list[str]:
         if given is not None:
             fields.window("sliding_window")
             fields.log.note(
-                f"{fields.path('sliding_window')} is set but use_sliding_window is false: no layer has a window"
+                f"{fields.path('sliding_window')} is set, use_sliding_window is false: no layer has a window"
             )
         return [FULL] * n_layers
     if fields.window("sliding_window", default=4096) is None:
@@ -117,7 +117,8 @@ def _gpt_neo_kinds(fields: Fields, n_layers: int) -> list[str]:
 
 def layer_kinds(fields: Fields, family: Family, n_layers: int) -> list[str]:
     """Return each layer's kind: global, sliding or chunked."""
-    listed = fields.per_layer("layer_types", n_layers=n_layers)
+    spare = fields.source.get("num_nextn_predict_layers")
+    listed = fields.per_layer("layer_types", n_layers=n_layers, spare=spare)
     if listed is not None:
         kinds = [LAYER_KINDS.get(kind, FULL) if isinstance(kind, str) else "" for kind in listed]
         if "" in kinds:
@@ -127,6 +128,15 @@ def layer_kinds(fields: Fields, family: Family, n_layers: int) -> list[str]:
                 allowed="a list of texts such as 'full_attention'",
                 fix="give each layer's kind as a text",
             )
+        if (
+            family.window == "qwen"
+            and SLIDING in kinds
+            and not fields.flag("use_sliding_window", default=False)
+        ):
+            fields.log.note(
+                "layer_types has sliding layers, use_sliding_window is false: no layer has a window"
+            )
+            return [FULL] * n_layers
         return [kind or FULL for kind in kinds]
     hybrid = fields.items("hybrid_layer_pattern", at_most=MAX_LAYERS)
     if family.window == "period":
@@ -142,7 +152,7 @@ def layer_kinds(fields: Fields, family: Family, n_layers: int) -> list[str]:
     if fields.has("sliding_window") and fields.window("sliding_window") is not None:
         if fields.optional_flag("use_sliding_window") is False:
             fields.log.note(
-                f"{fields.path('sliding_window')} is set but use_sliding_window is false: no layer has a window"
+                f"{fields.path('sliding_window')} is set, use_sliding_window is false: no layer has a window"
             )
             return [FULL] * n_layers
         if not family.model_types:  # an unknown model: the window is taken at its word

@@ -202,9 +202,14 @@ class Fields:
         )
         return None
 
-    def per_layer(self, name: str, *, n_layers: int) -> list[object] | None:
-        """Return a list with one value a layer, or None where the field is missing, null or faulty."""
+    def per_layer(self, name: str, *, n_layers: int, spare: object = 0) -> list[object] | None:
+        """Return a list with one value a layer, or None where the field is missing, null or faulty.
+
+        A list may go on for `spare` further layers (multi-token prediction), which are cut off.
+        """
         values = self.items(name, at_most=MAX_LAYERS)
+        if values is not None and isinstance(spare, int) and len(values) == n_layers + spare:
+            return values[:n_layers]
         if values is not None and len(values) != n_layers:
             self.log.fault(
                 self.path(name),

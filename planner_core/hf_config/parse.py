@@ -94,11 +94,13 @@ def _family(outer: Fields, fields: Fields) -> tuple[Family, str]:
     if found is not None:
         return found, shorten(shown)[1:-1] if shown else found.stem
     where = fields.path("model_type")
+    latent = fields.has("kv_lora_rank")
     fields.log.assume(
         f"{where} = {shorten(fields.source.get('model_type'))} is not known: read as a plain decoder with "
-        "grouped-query attention, a gated FFN, two RMS norms a layer and no biases unless a flag says so"
+        f"{'multi-head latent' if latent else 'grouped-query'} attention, a gated FFN, two RMS norms a layer "
+        "and no biases unless a flag says so"
     )
-    return _PLAIN, shorten(shown)[1:-1] if shown else "unknown"
+    return replace(_PLAIN, mla=latent), shorten(shown)[1:-1] if shown else "unknown"
 
 
 def _merge(layers: Iterable[AttentionGroup | None]) -> tuple[tuple[AttentionGroup, ...], list[int | None]]:

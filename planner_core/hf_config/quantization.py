@@ -94,7 +94,7 @@ def _base_bytes(outer: Fields, fields: Fields) -> int:
     for level in (fields, outer):
         for name in ("dtype", "torch_dtype"):
             value = level.text(name)
-            if value is None:
+            if value is None or value == "auto":
                 continue
             known = _DTYPE_BYTES.get(value.removeprefix("torch."))
             if known is None:
@@ -205,7 +205,7 @@ def _grouped_format(config: Fields) -> Format | None:
                 formats.add(found)
     if len(formats) > 1:
         config.log.note(
-            f"{config.path('config_groups')} stores groups in {len(formats)} formats; the widest is used for all"
+            f"{config.path('config_groups')} has {len(formats)} formats; the widest is used for all groups"
         )
     return max(formats, key=lambda form: form.element_bits, default=None)
 

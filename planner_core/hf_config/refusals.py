@@ -27,6 +27,7 @@ _INDEXER: Final = "indexer-sparse attention"
 _CONV: Final = "convolution"
 _ENCODER: Final = "encoder (bidirectional) attention"
 
+# fmt: off
 # Class stems whose layers, or some of them, are of a kind that is not modelled.
 _REFUSED_STEMS: Final = {
     **dict.fromkeys(
@@ -36,7 +37,9 @@ _REFUSED_STEMS: Final = {
         ),
         _SSM,
     ),
-    **dict.fromkeys(("rwkv", "rwkv4", "rwkv5", "rwkv6", "rwkv7", "xlstm", "recurrentgemma", "griffin"), _RECURRENT),
+    **dict.fromkeys(
+        ("rwkv", "rwkv4", "rwkv5", "rwkv6", "rwkv7", "xlstm", "recurrentgemma", "griffin"), _RECURRENT
+    ),
     **dict.fromkeys(
         (
             "minimax", "minimaxm1", "minimaxtext01", "qwen3next", "qwen35", "qwen35text", "qwen35moe",
@@ -54,20 +57,28 @@ _REFUSED_STEMS: Final = {
     **dict.fromkeys(("mllama", "mllamatext", "idefics", "flamingo"), _CROSS),
     **dict.fromkeys(("lfm2", "lfm2vl", "lfm2moe", "hyena", "stripedhyena", "evo"), _CONV),
     **dict.fromkeys(
-        ("t5", "mt5", "umt5", "bart", "mbart", "pegasus", "marian", "whisper", "m2m100", "nllbmoe", "t5gemma"),
+        (
+            "t5", "mt5", "umt5", "bart", "mbart", "pegasus", "marian", "whisper", "m2m100", "nllbmoe",
+            "t5gemma",
+        ),
         _CROSS,
     ),
     **dict.fromkeys(
-        ("bert", "roberta", "xlmroberta", "distilbert", "deberta", "debertav2", "electra", "albert", "modernbert"),
+        (
+            "bert", "roberta", "xlmroberta", "distilbert", "deberta", "debertav2", "electra", "albert",
+            "modernbert",
+        ),
         _ENCODER,
     ),
     "diffllama": "differential attention",
     "longcatflash": "two attention blocks in one layer",
     "doge": "dynamic mask attention",
-}  # fmt: skip
+}
+# fmt: on
 
 _PATTERN_KEY: Final = re.compile(
-    r"(layer|block|mixer|attn|attention|hybrid)\w*(type|kind|pattern|list|map|spec|layout|mixer|order|schedule)s?$"
+    r"(layer|block|mixer|attn|attention|hybrid)\w*"
+    r"(type|kind|pattern|list|map|spec|layout|mixer|order|schedule)s?$"
     r"|^(mixers?|blocks?|layers|layout|block_pattern|layers_block_type)$"
 )
 _ATTENTION_LAYERS_KEY: Final = re.compile(
@@ -78,7 +89,8 @@ _ATTENTION_WORD: Final = re.compile(
 )
 _FFN_WORD: Final = re.compile(r"^(dense|sparse|moe|mlp|ffn|nope|rope|none|default)$")
 _OTHER_WORD: Final = re.compile(
-    r"mamba|ssm|s4|rwkv|recurrent|lru|rnn|lstm|hyena|conv|linear|lightning|retention|delta|kda|gla|cross|state_?space"
+    r"mamba|ssm|s4|rwkv|recurrent|lru|rnn|lstm|hyena|conv|linear|lightning|retention|delta|kda|gla|cross"
+    r"|state_?space"
 )
 _SIGNAL_KEYS: Final = (
     (re.compile(r"^(mamba|ssm)_|^(ssm_cfg|state_size|d_state|time_step_rank|mamba2?)$"), _SSM),
@@ -107,6 +119,11 @@ _MEANS: Final = (
     (re.compile(r"recurrent|rwkv|lru|rnn|lstm"), _RECURRENT),
     (re.compile(r"cross"), _CROSS),
     (re.compile(r"conv|hyena"), _CONV),
+)
+# Fields by which some layers differ from the others.
+_SHAPE_KEY: Final = re.compile(
+    r"kv_shared|k_eq_v|^cla_|^swa_|^global_(head|num)|num_global_|per_layer|cross_layer"
+    r"|sliding_attention_heads"
 )
 # Keys read elsewhere, whose lists are no layer kinds.
 _KNOWN_KEYS: Final = frozenset(
@@ -262,6 +279,8 @@ def _indexer_layers(fields: Fields, key: str, value: object, n_layers: int | Non
     """Return how many layers an indexer's field covers."""
     if key == "sparse_attention_config" and isinstance(value, dict):
         value = value.get("sparse_attention_freq")
+    elif isinstance(fields.source.get("compress_ratios"), list):  # DeepSeek V4: 0 marks a plain layer
+        value = fields.source["compress_ratios"]
     if isinstance(value, list) and len(value) <= 2 * MAX_LAYERS and key != "indexer_types":
         return sum(bool(entry) for entry in value[:n_layers])
     return n_layers
@@ -342,10 +361,23 @@ def refuse_unsupported(outer: Fields, fields: Fields, family: Family) -> None:
     ):
         if found is not None and found.count != 0:
             _raise(found, n_layers)
+    if not family.model_types:
+        _refuse_unread_shapes(fields, n_layers)
     if family.stem == "GraniteMoeHybrid" and not all_attention:
         _raise(_Found(_SSM, n_layers, fields.path("layer_types")), n_layers)
     if refused is not None:
         _raise(_Found(refused[0], n_layers, refused[1]), n_layers)
+
+
+def _refuse_unread_shapes(fields: Fields, n_layers: int | None) -> None:
+    """Raise where an unknown model has fields that give some layers another shape."""
+    for key, value in fields.source.items():
+        if value and len(key) <= 100 and _SHAPE_KEY.search(key):
+            layers = "its layers" if n_layers is None else f"some of its {n_layers} layers"
+            raise UnsupportedModel(
+                f"{layers} have a shape of their own by a field that this model type is not known for",
+                field=fields.path(key),
+            )
 
 
 def _unused_signals(family: Family, all_attention: bool) -> bool:

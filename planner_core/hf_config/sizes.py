@@ -25,7 +25,7 @@ HIDDEN: Final = ("hidden_size", "n_embd", "d_model", "n_embed", "model_dim")
 LAYERS: Final = (
     "num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_transformer_layers",
 )  # fmt: skip
-HEADS: Final = ("num_attention_heads", "n_head", "n_heads")
+HEADS: Final = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 KV_HEADS: Final = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "num_attention_groups")
 INTERMEDIATE: Final = ("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size")
 VOCAB: Final = ("padded_vocab_size", "vocab_size")
