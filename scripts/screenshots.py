@@ -34,8 +34,10 @@ def settle(page: Page) -> None:
 
 def draw(page: Page, *, entry: PageEntry, url: str, theme: str) -> list[Path]:
     """Save one page's pictures and return their paths."""
-    page.goto(f"{url}/{entry.name}")
+    page.goto(url)
+    page.get_by_test_id("stSidebar").get_by_role("link", name=entry.title, exact=True).click(timeout=LIMIT_MS)
     expect(page.get_by_role("heading", level=1, name=entry.title)).to_be_visible(timeout=LIMIT_MS)
+    page.mouse.move(0, 0)
     settle(page)
     drawn = [FOLDER / f"{entry.name}-{theme}.png"]
     page.screenshot(path=drawn[0])
