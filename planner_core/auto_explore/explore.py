@@ -17,7 +17,8 @@ import moocore
 import numpy as np
 from numpy.typing import NDArray
 
-from planner_core.auto_explore.config import Config, n_non_default_modes, stack_configs
+from planner_core.auto_explore.config import MODES, Config, n_non_default_modes, stack_configs
+from planner_core.auto_explore.feasibility import lacks, pe_limit
 from planner_core.auto_explore.grid import (
     PRUNE_REASONS,
     ExploreAxes,
@@ -58,9 +59,9 @@ class ConfigScore(Config):
     memory_bytes_per_pe, hbm_frac : float
         On the most loaded PE [B], and over its HBM.
     fits : bool
-        Within the memory budget, and the PEs allowed.
+        Within the memory budget and the PEs allowed, with ranks, layers and heads enough.
     lacks : str
-        What was short: weights, KV, activations or PEs; empty where it fits.
+        What was short: see `feasibility.lacks`; empty where it fits.
     binding : str
         What binds the step.
     n_tied : int
@@ -184,10 +185,11 @@ def score_configs(
     throughput = as_float(workload.batch) * tokens / latency_s
     labels = step.binding_labels()
     binding = np.broadcast_to(step.binding_index(), (count,))
-    enough_pes = pes_used <= _pe_limit(machine, max_pes)
-    shortage = np.where(enough_pes, memory.shortage_index(), len(SHORTAGES))
+    short_of = np.broadcast_to(
+        lacks(parallelism=parallelism, memory=memory, model=model, machine=machine, max_pes=max_pes),
+        (count,),
+    )
     total = np.broadcast_to(memory.total_bytes, (count,))
-    reasons = (*SHORTAGES, "PEs")
     return tuple(
         ConfigScore(
             **{item.name: getattr(config, item.name) for item in fields(Config)},
@@ -197,17 +199,13 @@ def score_configs(
             throughput_tokens_per_s=float(throughput[at]),
             memory_bytes_per_pe=float(total[at]),
             hbm_frac=float(total[at] / machine.hbm_bytes),
-            fits=bool(shortage[at] == 0),
-            lacks=reasons[int(shortage[at])],
+            fits=bool(short_of[at] == ""),
+            lacks=str(short_of[at]),
             binding=labels[int(binding[at])],
             n_tied=0 if n_tied is None else int(n_tied[at]),
         )
         for at, config in enumerate(configs)
     )
-
-
-def _pe_limit(machine: Machine, max_pes: float | None) -> float:
-    return machine.max_pes if max_pes is None else min(machine.max_pes, max_pes)
 
 
 @dataclass(slots=True)
@@ -267,7 +265,7 @@ def explore(
     axes = ExploreAxes() if axes is None else axes
     check_axes(axes)
     tally = _Tally()
-    limit = _pe_limit(machine, max_pes)
+    limit = pe_limit(machine=machine, max_pes=max_pes)
     n_done = 0
     stopped = False
     for slab in slabs(axes=axes, model=model):
@@ -316,7 +314,7 @@ def _sweep_slab(
     model: ModelArch,
     machine: Machine,
     workload: Workload,
-    pe_limit: float,
+    most_pes: float,
 ) -> None:
     """Score one slab and fold it into the tally."""
     removed: BoolArray = np.zeros((1,) * len(slab.shape), dtype=np.bool_)
@@ -329,7 +327,7 @@ def _sweep_slab(
     memory = compute_memory(
         model=model, machine=machine, parallelism=slab.parallelism, workload=workload
     )
-    enough_pes = slab.parallelism.pes_used <= pe_limit
+    enough_pes = slab.parallelism.pes_used <= most_pes
     feasible = enumerated & enough_pes & memory.fits
     _count_lacks(slab, tally, memory, enumerated, enough_pes)
     _note_closest(slab, tally, memory, enumerated & enough_pes)
@@ -457,8 +455,12 @@ def _front_scores(
 
 
 def _simplicity(config: Config) -> tuple[int, ...]:
-    """Order among equals: fewest modes off their default, then the smallest PP, DP, CP."""
-    return (n_non_default_modes(config), config.pp, config.dp, config.cp)
+    """Order among equals: fewest modes off their default, then the smallest PP, DP, CP, then mode by mode.
+
+    No two configs come out equal, so the order of an axis's values does not choose.
+    """
+    modes = (choices.index(getattr(config, name)) for name, choices in MODES.items())
+    return (n_non_default_modes(config), config.pp, config.dp, config.cp, *modes)
 
 
 def cloud_scores(

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner_core.auto_explore.config import Config, stack_configs
+from planner_core.auto_explore.feasibility import lacks
 from planner_core.auto_explore.grid import even_values
 from planner_core.hardware import Machine
-from planner_core.memory_layout import SHORTAGES, compute_memory
+from planner_core.memory_layout import compute_memory
 from planner_core.model_arch import ModelArch
-from planner_core.shards import ep_fits
 from planner_core.stage_latencies import COMMUNICATION, StepLatency, step_latency
 from planner_core.workload import Workload
 
@@ -110,7 +110,6 @@ def compute_parallelism_sensitivity(
         if smaller), and the baseline's own value.
     """
     rows: list[ParallelismSensitivityRow] = []
-    limit = machine.max_pes if max_pes is None else min(machine.max_pes, max_pes)
     for knob in knobs:
         largest = KNOB_MAX[knob]
         if knob == "ep" and model.is_moe:
@@ -118,7 +117,7 @@ def compute_parallelism_sensitivity(
         own = getattr(baseline, knob)
         values = sorted({*even_values(largest), own})
         configs = [replace(_axes_of(baseline), **{knob: value}) for value in values]
-        rows += _knob_rows(knob, values, own, configs, model, machine, workload, limit)
+        rows += _knob_rows(knob, values, own, configs, model, machine, workload, max_pes)
     return tuple(rows)
 
 
@@ -136,7 +135,7 @@ def _knob_rows(
     model: ModelArch,
     machine: Machine,
     workload: Workload,
-    pe_limit: float,
+    max_pes: float | None,
 ) -> list[ParallelismSensitivityRow]:
     parallelism = stack_configs(configs)
     count = len(configs)
@@ -144,16 +143,8 @@ def _knob_rows(
     memory = compute_memory(
         model=model, machine=machine, parallelism=parallelism, workload=workload
     )
-    shortage = np.array(SHORTAGES)[memory.shortage_index()]
-    reasons = np.select(
-        [
-            ~ep_fits(parallelism=parallelism),
-            parallelism.pp > model.n_layers,
-            parallelism.tp > 4 * model.n_q_heads,
-            parallelism.pes_used > pe_limit,
-        ],
-        ["not enough ranks", "more stages than layers", "head split too fine", "PEs"],
-        default=shortage,
+    reasons = lacks(
+        parallelism=parallelism, memory=memory, model=model, machine=machine, max_pes=max_pes
     )
     latency_s = np.broadcast_to(step.latency_s, (count,))
     total_bytes = np.broadcast_to(memory.total_bytes, (count,))

@@ -1,6 +1,7 @@
 """What must come out of the sweep of Llama 3.1 70B on sip128: bf16, batch 1, decode, the default grid."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -103,7 +104,7 @@ def test_ep_with_the_ffn_cut_over_tp_alone() -> None:
     for value in (2, 4, 6, 8):
         assert ep[value].fits
     times = [ep[value].ffn_weight_s for value in (1, 2, 4, 6, 8)]
-    assert all(later < earlier for earlier, later in zip(times, times[1:], strict=False))
+    assert all(later < earlier for earlier, later in pairwise(times))
     for value, row in ep.items():
         if value > 8:
             assert (row.fits, row.reason) == (False, "not enough ranks")
