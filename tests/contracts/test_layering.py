@@ -19,7 +19,7 @@ ROWS = (
     {"strict_json", "json_fields", "csv_text", "preset_files", "spec_files", "hf_config", "hardware_file"}
     | {"collectives", "shards", "legal_degrees"},
     {"stage_latencies", "memory_layout"},
-    {"run_spec", "serving_plan", "auto_explore", "oracle"},
+    {"run_spec", "serving_plan", "fit_limits", "auto_explore", "oracle"},
     {"artifacts", "plan_artifacts", "reports", "figures"},
     {"cli", "__main__"},
 )
