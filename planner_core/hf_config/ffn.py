@@ -248,7 +248,7 @@ def _dense_width(fields: Fields, family: Family, sizes: Sizes) -> int:
         given = fields.optional_count("shared_intermediate_size", high=MAX_INTERMEDIATE)
         if given is not None:
             return given
-    if isinstance(fields.source.get("intermediate_size"), list):
+    if family.stem == "Gemma3n" and isinstance(fields.source.get("intermediate_size"), list):
         widths = fields.per_layer("intermediate_size", n_layers=sizes.n_layers) or [1]
         checked = {
             fields.checked_count(f"intermediate_size[{at}]", width, low=1, high=MAX_INTERMEDIATE)

@@ -34,9 +34,10 @@ class Log:
     notes: list[str] = field(default_factory=list)
     read: set[str] = field(default_factory=set)
 
-    def fault(self, where: str, given: object, *, allowed: str, fix: str) -> None:
-        """Add a fault, once a field, up to a readable number."""
-        fault = Fault(where=where, given=shorten(given), allowed=allowed, fix=fix)
+    def fault(self, where: str, given: object, *, allowed: str, fix: str, shown: str | None = None) -> None:
+        """Add a fault, once a field, up to a readable number; `shown` replaces the value given."""
+        text = shorten(given) if shown is None else shown
+        fault = Fault(where=where, given=text, allowed=allowed, fix=fix)
         if len(self.faults) < MAX_REPORTED and all(known.where != where for known in self.faults):
             self.faults.append(fault)
 
@@ -133,7 +134,8 @@ class Fields:
         name = nulls[0] if nulls else names[0]
         self.log.fault(
             self.path(name),
-            None if nulls else "nothing",
+            None,
+            shown="null" if nulls else "nothing",
             allowed=_whole_range(low, high),
             fix=f"add {name}" if not nulls else f"give {name} a value",
         )
@@ -193,10 +195,10 @@ class Fields:
             return None
         if isinstance(value, list) and len(value) <= at_most:
             return value
-        given = f"a list of {len(value):,} values" if isinstance(value, list) else value
         self.log.fault(
             self.path(name),
-            given,
+            value,
+            shown=f"a list of {len(value):,} values" if isinstance(value, list) else None,
             allowed=f"a list of at most {at_most:,} values",
             fix=f"give {name} as a list, one value a layer at most",
         )
@@ -213,7 +215,8 @@ class Fields:
         if values is not None and len(values) != n_layers:
             self.log.fault(
                 self.path(name),
-                f"a list of {len(values):,} values",
+                None,
+                shown=f"a list of {len(values):,} values",
                 allowed=f"one value a layer: {n_layers:,}",
                 fix=f"match {name} to the number of layers",
             )

@@ -28,7 +28,7 @@ LAYERS: Final = (
 HEADS: Final = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 KV_HEADS: Final = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "num_attention_groups")
 INTERMEDIATE: Final = ("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size")
-VOCAB: Final = ("padded_vocab_size", "vocab_size")
+VOCAB: Final = ("vocab_size", "padded_vocab_size")
 POSITIONS: Final = (
     "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length",
     "max_sequence_length", "max_context_length", "n_ctx",
