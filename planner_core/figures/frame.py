@@ -13,13 +13,24 @@ from typing import Any, Final
 
 import plotly.graph_objects as go
 
-from planner_core.figures.theme import SIZE_HEADING, SIZE_LABEL, Theme, template
+from planner_core.figures.theme import HATCHES, SIZE_HEADING, SIZE_LABEL, SIZE_TEXT, Theme, template
 from planner_core.figures.words import as_typed, context, plain
 
 MODEL_LIMIT: Final = 40
 MACHINE_LIMIT: Final = 24
 LABEL_LIMIT: Final = 48
 LOG_TICKS: Final = ",.3~r"
+# A legend along the foot of the figure, whatever its height: two lines at most, more scroll.
+LEGEND_BELOW: Final = {
+    "orientation": "h",
+    "x": 0,
+    "xanchor": "left",
+    "y": 0,
+    "yref": "container",
+    "yanchor": "bottom",
+    "maxheight": 44,
+}
+ROOM_FOR_LEGEND: Final = {"b": 100}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,10 +111,11 @@ def new_figure(*, title: str, about: FigureContext, theme: Theme, **layout: Any)
     -------
     plotly.graph_objects.Figure
     """
+    second = f"<span style='font-size:{SIZE_LABEL}px;color:{theme.muted}'>{about.line()}</span>"
     return go.Figure(
         layout={
             "template": template(theme),
-            "title": {"text": title, "subtitle": {"text": about.line()}},
+            "title": {"text": f"{title}<br>{second}"},
             **layout,
         }
     )
@@ -126,7 +138,7 @@ def empty_figure(*, title: str, about: FigureContext, theme: Theme, reason: str)
     figure = new_figure(title=title, about=about, theme=theme)
     figure.update_xaxes(visible=False).update_yaxes(visible=False)
     figure.add_annotation(
-        text=f"<b>Nothing to draw</b><br>{_wrapped(as_typed(reason, limit=400))}",
+        text=f"<b>Nothing to draw</b><br>{wrapped(as_typed(reason, limit=400))}",
         x=0.5,
         y=0.5,
         xref="paper",
@@ -138,8 +150,14 @@ def empty_figure(*, title: str, about: FigureContext, theme: Theme, reason: str)
     return Drawn(figure=figure, alt=f"{plain(title)}: nothing to draw. {reason}", empty=reason)
 
 
-def _wrapped(text: str, *, width: int = 56) -> str:
-    """Break a sentence into lines: Plotly does not."""
+def wrapped(text: str, *, width: int = 56) -> str:
+    """Return a sentence broken into lines: Plotly breaks none.
+
+    Examples
+    --------
+    >>> wrapped("one two three", width=9)
+    'one two<br>three'
+    """
     lines, line = [], ""
     for word in text.split():
         if line and len(line) + len(word) >= width:
@@ -151,7 +169,7 @@ def _wrapped(text: str, *, width: int = 56) -> str:
 
 
 def log_axis(*, title: str, values: Iterable[float] = (), ticks: Sequence[float] = ()) -> dict[str, Any]:
-    """Return a log axis with its unit in the title and whole numbers at its ticks.
+    """Return a log axis with its unit in the title and plain numbers at its ticks.
 
     Parameters
     ----------
@@ -168,12 +186,7 @@ def log_axis(*, title: str, values: Iterable[float] = (), ticks: Sequence[float]
     dict
         For `update_xaxes` or `update_yaxes`.
     """
-    axis: dict[str, Any] = {
-        "type": "log",
-        "title": {"text": title},
-        "tickformat": LOG_TICKS,
-        "minor": {"showgrid": False},
-    }
+    axis: dict[str, Any] = {"type": "log", "title": {"text": title}, "tickformat": LOG_TICKS, "tickangle": 0}
     if ticks:
         axis |= {"tickmode": "array", "tickvals": list(ticks), "ticktext": [f"{tick:,.0f}" for tick in ticks]}
     seen = [value for value in values if drawable(value)]
@@ -181,67 +194,85 @@ def log_axis(*, title: str, values: Iterable[float] = (), ticks: Sequence[float]
         low, high = math.log10(min(seen)), math.log10(max(seen))
         room = max(0.06 * (high - low), (0.5 - (high - low)) / 2.0, 0.03)
         axis["range"] = [low - room, high + room]
-        if not ticks and high - low + 2.0 * room < 2.2:
-            axis |= {"tickmode": "array", **_steps_125(low - room, high + room)}
+        if not ticks:
+            axis["dtick"] = _log_step(high - low + 2.0 * room)
     return axis
 
 
-def _steps_125(low: float, high: float) -> dict[str, list[Any]]:
-    """Ticks at 1, 2, 5 (and 3, 7 where the range is short) of each decade inside [low, high], in log10."""
-    digits = (1.0, 2.0, 5.0) if high - low > 0.9 else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
-    found = []
-    for decade in range(math.floor(low), math.ceil(high) + 1):
-        found += [digit * 10.0**decade for digit in digits if low <= math.log10(digit) + decade <= high]
-    return {"tickvals": found, "ticktext": [f"{tick:,.12g}" for tick in found]}
+def _log_step(decades: float) -> str | int:
+    """Every digit on a short axis, 1-2-5 on a longer one, then whole decades, or every second."""
+    if decades < 1.0:
+        return "D1"
+    if decades < 4.0:
+        return "D2"
+    return 1 if decades < 9.0 else 2
 
 
 def degree_ticks(values: Iterable[float]) -> list[float]:
-    """Return the powers of two that span degrees of parallelism.
+    """Return the powers of two that span degrees of parallelism, or of four or more where those are many.
 
     Examples
     --------
     >>> degree_ticks([1, 6])
     [1.0, 2.0, 4.0, 8.0]
+    >>> degree_ticks([32, 4096])
+    [32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0]
     """
-    largest = max(values, default=1.0)
-    return [float(2**power) for power in range(math.ceil(math.log2(max(largest, 1.0))) + 1)]
+    seen = [value for value in values if drawable(value)] or [1.0]
+    low, high = math.floor(math.log2(min(seen))), math.ceil(math.log2(max(seen)))
+    stride = 1 + (high - low) // 9
+    return [float(2**power) for power in range(low, high + 1, stride)]
 
 
-def vertical_line(
-    figure: go.Figure, *, x: float, theme: Theme, text: str = "", dash: str = "dot", **where: Any
-) -> None:
-    """Draw a vertical line with a note at its top.
+def log_note(*, x: float, y: float, text: str, theme: Theme, **look: Any) -> dict[str, Any]:
+    """Return a note placed in data units on log axes, for `add_annotation`.
 
     Parameters
     ----------
-    figure : Figure
-        To draw on.
-    x : float
-        In data units (log axes too).
+    x, y : float
+        Data units; Plotly itself wants their logarithms here, unlike for a trace or a shape.
+    text : str
+        What it says.
     theme : Theme
         Light or dark.
-    text : str
-        The note.
-    dash : str
-        Plotly dash.
-    **where
-        `row`, `col`, `line_color`.
+    **look
+        `xanchor`, `yanchor`, `xshift`, `yshift`, `textangle`, `font`.
+
+    Returns
+    -------
+    dict
     """
-    colour = where.pop("line_color", theme.muted)
-    figure.add_vline(
-        x=x,
-        line={"dash": dash, "color": colour, "width": 1.5},
-        **({"annotation": _note(text, theme)} if text else {}),
-        **where,
-    )
+    font = {"size": SIZE_TEXT, "color": theme.muted, **look.pop("font", {})}
+    return {"x": math.log10(x), "y": math.log10(y), "text": text, "showarrow": False, "font": font, **look}
 
 
-def _note(text: str, theme: Theme) -> dict[str, Any]:
+def hatched(*, colour: str, slot: int, theme: Theme) -> dict[str, Any]:
+    """Return the marker of a bar: its colour, and a hatching that tells it apart without the colour.
+
+    Parameters
+    ----------
+    colour : str
+        Fill.
+    slot : int
+        Which hatching; 0 is plain.
+    theme : Theme
+        Light or dark.
+
+    Returns
+    -------
+    dict
+    """
     return {
-        "text": text,
-        "font": {"size": SIZE_LABEL - 1, "color": theme.muted},
-        "yanchor": "bottom",
-        "showarrow": False,
+        "color": colour,
+        "line": {"color": theme.paper, "width": 1},
+        "pattern": {
+            "shape": HATCHES[slot % len(HATCHES)],
+            "fillmode": "overlay",
+            "fgcolor": theme.paper,
+            "fgopacity": 0.5,
+            "size": 7,
+            "solidity": 0.2,
+        },
     }
 
 

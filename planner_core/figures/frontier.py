@@ -19,9 +19,10 @@ from planner_core.figures.frame import (
     drawable,
     empty_figure,
     log_axis,
+    log_note,
     new_figure,
 )
-from planner_core.figures.theme import DASHES, MARKERS, SIZE_TEXT, Theme
+from planner_core.figures.theme import DASHES, MARKERS, Theme
 from planner_core.figures.words import percent, seconds, sig
 from planner_core.serving_plan import FrontierPoint, InteractivityCurve, PlanRow
 
@@ -32,8 +33,8 @@ Against = Literal["itl", "user"]
 MAX_CURVE_POINTS: Final = 40
 MAX_FRONTIER_POINTS: Final = 120
 NO_CURVES: Final = (
-    "No config holds the weights and one sequence at this context. Choose a shorter context, narrower weights "
-    "or KV, or a machine with more memory."
+    "No config holds the weights and one sequence at this context. Choose a shorter context, narrower "
+    "weights or KV, or a machine with more memory."
 )
 
 
@@ -72,7 +73,7 @@ def interactivity_frontier(
     Drawn
     """
     title = f"Interactivity frontier, per {per}"
-    shown = [curve for curve in curves if len(curve.batch)]
+    shown = _distinct([curve for curve in curves if len(curve.batch)])
     if not shown:
         return empty_figure(title=title, about=about, theme=theme, reason=NO_CURVES)
     figure = new_figure(
@@ -80,28 +81,45 @@ def interactivity_frontier(
         about=about,
         theme=theme,
         hovermode="closest",
+        height=560,
         legend={"x": 1.01, "y": 1, "xanchor": "left", "yanchor": "top", "tracegroupgap": 2},
     )
-    tps = sorted({curve.tp for curve in shown})
-    cps = sorted({curve.cp for curve in shown})
-    for curve in shown:
-        figure.add_trace(_curve_trace(curve, tps.index(curve.tp), cps.index(curve.cp), per, against, theme))
-    bold = _envelope(shown) if per == "replica" else [(p.itl_s, p.tokens_per_s_per_node) for p in frontier]
+    first = [alike[0] for alike in shown]
+    bold = _envelope(first) if per == "replica" else [(p.itl_s, p.tokens_per_s_per_node) for p in frontier]
     bold = [point for point in bold if drawable(point[0]) and drawable(point[1])]
     if bold:
         figure.add_trace(_frontier_trace(bold, against, theme))
-    x_values = [_x(itl, against) for curve in shown for itl in (curve.itl_s[0], curve.itl_s[-1])]
-    if itl_ceiling_s is not None and drawable(itl_ceiling_s):
-        x_values.append(_x(itl_ceiling_s, against))
-        _shade(figure, itl_ceiling_s, against, theme)
+    tps = sorted({curve.tp for curve in first})
+    cps = sorted({curve.cp for curve in first})
+    for alike in shown:
+        slots = tps.index(alike[0].tp), cps.index(alike[0].cp)
+        figure.add_trace(_curve_trace(alike, slots, per, against, theme))
     star = _star_trace(selected, per, against, theme)
     if star is not None:
         figure.add_trace(star)
-    y_values = [y for curve in shown for y in _rates(curve, per)]
+    x_values = [_x(itl, against) for curve in first for itl in (curve.itl_s[0], curve.itl_s[-1])]
+    y_values = [float(y) for curve in first for y in (_rates(curve, per).min(), _rates(curve, per).max())]
+    if itl_ceiling_s is not None and drawable(itl_ceiling_s):
+        x_values.append(_x(itl_ceiling_s, against))
+        _shade(figure, itl_ceiling_s, against, min(y_values), theme)
     x_title = "Inter-token latency [ms]" if against == "itl" else "Speed for a user [tok/s]"
     figure.update_xaxes(log_axis(title=x_title, values=x_values))
     figure.update_yaxes(log_axis(title=f"Throughput of a {per} [tok/s]", values=y_values))
-    return Drawn(figure=figure, alt=_alt(shown, bold, itl_ceiling_s, selected, per))
+    return Drawn(figure=figure, alt=_alt(len(curves), bold, itl_ceiling_s, selected, per))
+
+
+def _distinct(curves: Sequence[InteractivityCurve]) -> list[list[InteractivityCurve]]:
+    """Group the curves that are the same: past as many copies of a KV head as exist, CP changes nothing."""
+    groups: dict[tuple[int, bytes, bytes], list[InteractivityCurve]] = {}
+    for curve in curves:
+        groups.setdefault((curve.tp, curve.batch.tobytes(), curve.itl_s.tobytes()), []).append(curve)
+    return list(groups.values())
+
+
+def _name(alike: Sequence[InteractivityCurve]) -> str:
+    if len(alike) == 1:
+        return alike[0].label()
+    return f"TP{alike[0].tp} CP{', '.join(str(curve.cp) for curve in alike)}"
 
 
 def _x(itl_s: float, against: Against) -> float:
@@ -121,32 +139,38 @@ def _picked(count: int, most: int) -> list[int]:
 
 
 def _curve_trace(
-    curve: InteractivityCurve, tp_slot: int, cp_slot: int, per: Per, against: Against, theme: Theme
+    alike: Sequence[InteractivityCurve], slots: tuple[int, int], per: Per, against: Against, theme: Theme
 ) -> go.Scatter:
     """Return one config: its colour tells TP, its dash CP, a marker its largest batch."""
+    curve, name = alike[0], _name(alike)
     rates = _rates(curve, per)
     chosen = [at for at in _picked(len(curve.batch), MAX_CURVE_POINTS) if drawable(float(rates[at]))]
-    colour = theme.series[tp_slot % len(theme.series)]
+    colour = theme.series[slots[0] % len(theme.series)]
     return go.Scatter(
         x=by_number([_x(curve.itl_s[at], against) for at in chosen]),
         y=by_number([float(rates[at]) for at in chosen]),
         mode="lines+markers",
-        line={"color": colour, "width": 1.75, "dash": DASHES[cp_slot % len(DASHES)]},
+        line={"color": colour, "width": 2, "dash": DASHES[slots[1] % len(DASHES)]},
         marker={
-            "symbol": MARKERS[tp_slot % len(MARKERS)],
-            "size": [0] * (len(chosen) - 1) + [8],
+            "symbol": MARKERS[slots[0] % len(MARKERS)],
+            "size": [0] * (len(chosen) - 1) + [10],
             "color": colour,
+            "line": {"width": 0},
+            "opacity": 1,
         },
-        opacity=0.9,
-        hovertext=[
-            f"<b>{curve.label()}</b>, batch {curve.batch[at]:,.0f}<br>"
-            f"ITL {seconds(float(curve.itl_s[at]))}, {sig(1.0 / float(curve.itl_s[at]))} tok/s a user<br>"
-            f"{sig(float(curve.tokens_per_s_per_replica[at]))} tok/s a replica of {curve.n_pes} PEs<br>"
-            f"{sig(float(curve.tokens_per_s_per_node[at]))} tok/s a node of {curve.replicas_per_node} replicas"
-            for at in chosen
-        ],
+        hovertext=[_hover(curve, name, at) for at in chosen],
         hoverinfo="text",
-        name=curve.label(),
+        name=name,
+    )
+
+
+def _hover(curve: InteractivityCurve, name: str, at: int) -> str:
+    itl_s = float(curve.itl_s[at])
+    return (
+        f"<b>{name}</b>, batch {curve.batch[at]:,.0f}<br>"
+        f"ITL {seconds(itl_s)}, {sig(1.0 / itl_s)} tok/s a user<br>"
+        f"{sig(float(curve.tokens_per_s_per_replica[at]))} tok/s a replica of {curve.n_pes} PEs<br>"
+        f"{sig(float(curve.tokens_per_s_per_node[at]))} tok/s a node of {curve.replicas_per_node}"
     )
 
 
@@ -166,30 +190,33 @@ def _frontier_trace(bold: Sequence[tuple[float, float]], against: Against, theme
         x=by_number([_x(itl, against) for itl, _ in chosen]),
         y=by_number([rate for _, rate in chosen]),
         mode="lines",
-        line={"color": theme.text, "width": 5},
-        opacity=0.55,
+        line={"color": theme.text, "width": 9},
+        opacity=0.3,
         hoverinfo="skip",
         name="<b>upper frontier</b>",
     )
 
 
-def _shade(figure: go.Figure, itl_ceiling_s: float, against: Against, theme: Theme) -> None:
+def _shade(
+    figure: go.Figure, itl_ceiling_s: float, against: Against, lowest: float, theme: Theme
+) -> None:
     """Shade where the ITL target is met: left of the ceiling, or right of it in tokens/s a user."""
     limit = _x(itl_ceiling_s, against)
-    beyond = 1e-6 if against == "itl" else 1e9
+    beyond = limit / 1e4 if against == "itl" else limit * 1e4
     figure.add_vrect(x0=limit, x1=beyond, fillcolor=theme.region, line_width=0, layer="below")
-    text = f"ITL target {seconds(itl_ceiling_s)}"
-    figure.add_vline(
-        x=limit,
-        line={"color": theme.accent, "dash": "dash", "width": 1.5},
-        annotation={
-            "text": text if against == "itl" else f"{sig(limit)} tok/s a user",
-            "font": {"size": SIZE_TEXT, "color": theme.accent},
-            "y": 0.02,
-            "yanchor": "bottom",
-            "xanchor": "right" if against == "itl" else "left",
-            "xshift": -4 if against == "itl" else 4,
-        },
+    figure.add_vline(x=limit, line={"color": theme.accent, "dash": "dash", "width": 1.5})
+    met = f"meets the ITL target of {seconds(itl_ceiling_s)}"
+    left = against == "itl"
+    figure.add_annotation(
+        log_note(
+            x=limit,
+            y=lowest,
+            text=f"{met} ←" if left else f"→ {met}",
+            theme=theme,
+            font={"color": theme.accent},
+            xanchor="right" if left else "left",
+            xshift=-6 if left else 6,
+        )
     )
 
 
@@ -205,13 +232,14 @@ def _star_trace(selected: PlanRow | None, per: Per, against: Against, theme: The
         mode="markers",
         marker={
             "symbol": "star",
-            "size": 20,
+            "size": 22,
             "color": theme.accent,
             "line": {"color": theme.paper, "width": 1.5},
         },
         hovertext=[
-            f"<b>Selected: {selected.label()}</b>, batch {selected.batch:,}<br>ITL {seconds(selected.itl_s)}, "
-            f"TTFT {seconds(selected.ttft_s)}<br>{sig(selected.tokens_per_s_per_node)} tok/s a node"
+            f"<b>Selected: {selected.label()}</b>, batch {selected.batch:,}<br>"
+            f"ITL {seconds(selected.itl_s)}, TTFT {seconds(selected.ttft_s)}<br>"
+            f"{sig(selected.tokens_per_s_per_node)} tok/s a node"
         ],
         hoverinfo="text",
         name=f"selected, {selected.label()}",
@@ -219,13 +247,13 @@ def _star_trace(selected: PlanRow | None, per: Per, against: Against, theme: The
 
 
 def _alt(
-    shown: Sequence[InteractivityCurve],
+    n_configs: int,
     bold: Sequence[tuple[float, float]],
     itl_ceiling_s: float | None,
     selected: PlanRow | None,
     per: Per,
 ) -> str:
-    parts = [f"Throughput of a {per} against inter-token latency for {len(shown)} configs over the batch"]
+    parts = [f"Throughput of a {per} against inter-token latency for {n_configs} configs over the batch"]
     if bold:
         parts.append(
             f"the upper frontier rises from {sig(bold[0][1])} tok/s at {seconds(bold[0][0])} to "

@@ -8,12 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import plotly.graph_objects as go
 
-from planner_core.figures.frame import LABEL_LIMIT, Drawn, FigureContext, empty_figure, new_figure
-from planner_core.figures.theme import HATCHES, SIZE_TEXT, Theme
+from planner_core.figures.frame import (
+    LABEL_LIMIT,
+    LEGEND_BELOW,
+    ROOM_FOR_LEGEND,
+    Drawn,
+    FigureContext,
+    empty_figure,
+    hatched,
+    new_figure,
+)
+from planner_core.figures.theme import SIZE_TEXT, Theme
 from planner_core.figures.words import as_typed, n_bytes, percent, plain
 from planner_core.memory_layout import MemoryLayout
 from planner_core.units import GB
@@ -51,20 +60,9 @@ def memory_parts(memory: MemoryLayout) -> dict[str, float]:
     }
 
 
-def part_look(slot: int, theme: Theme) -> dict[str, object]:
+def part_look(slot: int, theme: Theme) -> dict[str, Any]:
     """Return colour and hatching of a part by its place in `memory_parts`."""
-    colours = (0, 6, 1, 2, 3, 8)
-    return {
-        "color": theme.series[colours[slot]],
-        "line": {"color": theme.paper, "width": 1},
-        "pattern": {
-            "shape": HATCHES[slot],
-            "fgcolor": theme.paper,
-            "fgopacity": 0.55,
-            "size": 7,
-            "solidity": 0.25,
-        },
-    }
+    return hatched(colour=theme.series[(0, 6, 1, 4, 3, 8)[slot]], slot=slot, theme=theme)
 
 
 def memory_hover(label: str, memory: MemoryLayout) -> str:
@@ -107,7 +105,9 @@ def memory_bar(*, points: Sequence[LabelledMemory], about: FigureContext, theme:
         theme=theme,
         barmode="stack",
         bargap=0.45,
-        legend={"orientation": "h", "x": 0, "y": -0.2, "yanchor": "top", "traceorder": "normal"},
+        height=180 + 80 * len(points),
+        legend={**LEGEND_BELOW, "traceorder": "normal"},
+        margin=ROOM_FOR_LEGEND,
     )
     layouts = [memory_parts(point.memory) for point in points]
     for slot, part in enumerate(layouts[0]):
@@ -138,7 +138,7 @@ def memory_bar(*, points: Sequence[LabelledMemory], about: FigureContext, theme:
         + ("" if bool(point.memory.fits) else ", does not fit")
         for name, total, point in zip(names, totals, points, strict=True)
     )
-    return Drawn(figure=figure, alt=plain(f"Stacked memory of the most loaded PE against the budget: {told}."))
+    return Drawn(figure=figure, alt=plain(f"Memory of the most loaded PE against the budget: {told}."))
 
 
 def _add_budgets(
@@ -156,12 +156,11 @@ def _add_budgets(
         )
     figure.add_trace(
         go.Scatter(
-            x=[point.memory.budget_bytes / GB for point in points],
-            y=list(names),
+            x=[None],
+            y=[names[0]],
             mode="markers",
             marker={"symbol": "line-ns", "size": 12, "line": {"color": theme.text, "width": 2.5}},
-            hovertext=[f"budget {n_bytes(point.memory.budget_bytes)}" for point in points],
-            hoverinfo="text",
+            hoverinfo="skip",
             name=f"budget, {n_bytes(points[0].memory.budget_bytes)}" if len(points) == 1 else "budget",
         )
     )
@@ -175,7 +174,7 @@ def _add_totals(
         total, budget = float(point.memory.total_bytes), point.memory.budget_bytes
         fits = total <= budget
         figure.add_annotation(
-            x=max(total, budget) / GB,
+            x=(total if total < 0.85 * budget else max(total, budget)) / GB,
             y=at,
             text=f"<b>{n_bytes(total)}</b><br>{percent(total / budget)}" + ("" if fits else ", does not fit"),
             showarrow=False,

@@ -18,6 +18,8 @@ from plotly.subplots import make_subplots
 
 from planner_core.auto_explore import ConfigScore
 from planner_core.figures.frame import (
+    LEGEND_BELOW,
+    ROOM_FOR_LEGEND,
     Drawn,
     FigureContext,
     by_number,
@@ -26,11 +28,16 @@ from planner_core.figures.frame import (
     empty_figure,
     log_axis,
     new_figure,
+    wrapped,
 )
-from planner_core.figures.theme import SIZE_NOTE, Theme, binding_mark
+from planner_core.figures.theme import SIZE_LABEL, SIZE_NOTE, Theme, binding_mark
 from planner_core.figures.words import binding, n_bytes, percent, seconds, sig
 
 MAX_3D_CLOUD: Final = 400
+# Configs this many times worse than the front's worst in an objective would squeeze it into a corner: they
+# lie beyond the frame, and a note counts them.
+FRAME_FACTOR: Final = 20.0
+MAX_NUMBERED_ROWS: Final = 15
 # SVG markers are what costs time in a browser, so a projection draws one a cell of this grid and binding.
 CLOUD_CELLS: Final = 26
 NO_FRONT: Final = (
@@ -103,6 +110,28 @@ def _can_draw(score: ConfigScore) -> bool:
     return drawable(score.latency_s) and drawable(score.pes_used) and drawable(score.efficiency)
 
 
+def _framed(
+    cloud: Sequence[ConfigScore], rows: Sequence[tuple[int, ConfigScore]]
+) -> tuple[list[ConfigScore], str]:
+    """Return the cloud inside the frame, and a note on what lies beyond."""
+    slowest_s = max(score.latency_s for _, score in rows) * FRAME_FACTOR
+    most_pes = max(score.pes_used for _, score in rows) * FRAME_FACTOR
+    least = min(score.efficiency for _, score in rows) / FRAME_FACTOR
+    drawn = [score for score in cloud if _can_draw(score)]
+    inside = [
+        score
+        for score in drawn
+        if score.latency_s <= slowest_s and score.pes_used <= most_pes and score.efficiency >= least
+    ]
+    if len(inside) == len(drawn):
+        return inside, ""
+    beyond = percent((len(drawn) - len(inside)) / len(drawn))
+    return inside, (
+        f"{beyond} of the feasible configs lie beyond the frame: slower than {seconds(slowest_s)}, more than "
+        f"{most_pes:,.0f} PEs or under {percent(least)} efficient"
+    )
+
+
 def _by_binding(scores: Sequence[ConfigScore]) -> dict[str, list[ConfigScore]]:
     """Group by what binds, the most frequent first."""
     groups: dict[str, list[ConfigScore]] = {}
@@ -154,16 +183,20 @@ def pareto_projections(
     rows = [(at, score) for at, score in enumerate(front) if _can_draw(score)]
     if not rows:
         return empty_figure(title=title, about=about, theme=theme, reason=NO_FRONT)
-    behind = [score for score in cloud if _can_draw(score)]
-    figure = make_subplots(rows=1, cols=3, horizontal_spacing=0.075)
-    figure.update_layout(
-        new_figure(
+    behind, note = _framed(cloud, rows)
+    figure = make_subplots(
+        rows=1,
+        cols=3,
+        horizontal_spacing=0.075,
+        figure=new_figure(
             title=title,
             about=about,
             theme=theme,
-            legend={"orientation": "h", "y": -0.16, "yanchor": "top", "x": 0},
+            legend=LEGEND_BELOW,
+            margin=ROOM_FOR_LEGEND,
+            height=540,
             hovermode="closest",
-        ).layout
+        ),
     )
     groups = _by_binding(behind)
     everything = [*behind, *(score for _, score in rows)]
@@ -181,7 +214,26 @@ def pareto_projections(
         figure.update_yaxes(
             log_axis(title=y_title, values=[y_of(score) for score in everything]), **place
         )
-    return Drawn(figure=figure, alt=_alt("Three charts", rows, behind, baseline_row))
+    _add_note(figure, note, theme)
+    return Drawn(figure=figure, alt=_alt("Three charts", rows, cloud, baseline_row))
+
+
+def _add_note(figure: go.Figure, note: str, theme: Theme) -> None:
+    """Write a note at the top right, under the title's line."""
+    if note:
+        figure.add_annotation(
+            text=wrapped(note, width=90),
+            align="right",
+            x=1,
+            y=1,
+            xref="paper",
+            yref="paper",
+            xanchor="right",
+            yanchor="bottom",
+            yshift=4,
+            showarrow=False,
+            font={"size": SIZE_NOTE, "color": theme.muted},
+        )
 
 
 def _cloud_trace(
@@ -199,7 +251,7 @@ def _cloud_trace(
         x=by_number([x_of(score) for score in shown]),
         y=by_number([y_of(score) for score in shown]),
         mode="markers",
-        marker={"symbol": mark.marker, "color": mark.colour, "size": 6, "opacity": 0.5},
+        marker={"symbol": mark.marker, "color": mark.colour, "size": 7, "opacity": 0.6},
         text=[score.label() for score in shown],
         hovertemplate=(
             f"<b>%{{text}}</b><br>%{{x:,.4~r}}, %{{y:,.4~r}}<br>binds: {binding(label)}<extra></extra>"
@@ -221,21 +273,24 @@ def _front_traces(
 ) -> list[go.Scatter]:
     """Return the front as ringed points along a thin line, and a star on the baseline."""
     ordered = sorted(rows, key=lambda item: (x_of(item[1]), y_of(item[1])))
+    numbered = len(ordered) <= MAX_NUMBERED_ROWS
     common: dict[str, Any] = {"hoverinfo": "text"}
     front = go.Scatter(
         x=by_number([x_of(score) for _, score in ordered]),
         y=by_number([y_of(score) for _, score in ordered]),
-        mode="lines+markers",
-        line={"color": theme.text, "width": 1.5},
+        mode="lines+markers+text" if numbered else "lines+markers",
+        line={"color": theme.text, "width": 1},
         marker={
             "symbol": "circle",
-            "size": 11,
+            "size": 20 if numbered else 9,
             "color": theme.paper,
-            "line": {"color": theme.text, "width": 2.5},
+            "line": {"color": theme.text, "width": 2},
         },
+        text=[str(at) for at, _ in ordered] if numbered else None,
+        textfont={"size": SIZE_NOTE, "color": theme.text},
         hovertext=[pareto_hover(score, row=at) for at, score in ordered],
         customdata=[at for at, _ in ordered],
-        name="Pareto front",
+        name="Pareto front, by row" if numbered else "Pareto front",
         legendgroup="front",
         showlegend=legend,
         **common,
@@ -250,7 +305,7 @@ def _front_traces(
         mode="markers",
         marker={
             "symbol": "star",
-            "size": 19,
+            "size": 24,
             "color": theme.accent,
             "line": {"color": theme.paper, "width": 1.5},
         },
@@ -287,13 +342,14 @@ def pareto_3d(
     rows = [(at, score) for at, score in enumerate(front) if _can_draw(score)]
     if not rows:
         return empty_figure(title=title, about=about, theme=theme, reason=NO_FRONT)
-    behind = [score for score in cloud if _can_draw(score)]
+    behind, note = _framed(cloud, rows)
     figure = new_figure(
         title=title,
         about=about,
         theme=theme,
-        margin={"l": 0, "r": 0, "t": 64, "b": 8},
-        legend={"orientation": "h", "y": 0, "yanchor": "top", "x": 0.02},
+        margin={"l": 0, "r": 16, "t": 72, "b": 32},
+        height=620,
+        legend={**LEGEND_BELOW, "itemsizing": "constant"},
     )
     step = max(1, -(-len(behind) // MAX_3D_CLOUD))
     for label, members in _by_binding(behind[::step]).items():
@@ -307,8 +363,8 @@ def pareto_3d(
                 marker={
                     "symbol": _SCENE_MARKERS.get(mark.marker, "x"),
                     "color": mark.colour,
-                    "size": 2.5,
-                    "opacity": 0.55,
+                    "size": 3.5,
+                    "opacity": 0.7,
                 },
                 text=[score.label() for score in members],
                 hovertemplate=(
@@ -325,11 +381,12 @@ def pareto_3d(
         xaxis=_scene_axis("PEs used", pes, ticks=degree_ticks(pes)[::2]),
         yaxis=_scene_axis("Latency [ms]", [_latency_ms(score) for score in everything]),
         zaxis=_scene_axis("Efficiency [%]", [_efficiency_percent(score) for score in everything]),
-        camera={"eye": {"x": 1.45, "y": 1.45, "z": 0.75}, "center": {"x": 0, "y": 0, "z": -0.12}},
+        camera={"eye": {"x": 1.35, "y": 1.35, "z": 0.6}, "center": {"x": 0, "y": 0, "z": -0.1}},
         aspectmode="manual",
-        aspectratio={"x": 1.25, "y": 1.25, "z": 0.85},
+        aspectratio={"x": 1.3, "y": 1.3, "z": 0.85},
     )
-    return Drawn(figure=figure, alt=_alt("A 3-D chart", rows, behind, baseline_row))
+    _add_note(figure, note, theme)
+    return Drawn(figure=figure, alt=_alt("A 3-D chart", rows, cloud, baseline_row))
 
 
 def _add_front_3d(
@@ -340,7 +397,7 @@ def _add_front_3d(
 ) -> None:
     """Add the front's points with their row numbers, and the baseline's."""
     for name, members, colour, size in (
-        ("Pareto front", [row for row in rows if row[0] != baseline_row], theme.text, 6),
+        ("Pareto front, by row", [row for row in rows if row[0] != baseline_row], theme.text, 6),
         ("Baseline", [row for row in rows if row[0] == baseline_row], theme.accent, 9),
     ):
         if not members:
@@ -357,9 +414,9 @@ def _add_front_3d(
                     "size": size,
                     "line": {"color": theme.paper, "width": 1},
                 },
-                text=[f"row {at}" for at, _ in members],
+                text=[f"<b>{at}</b>" for at, _ in members],
                 textposition="top center",
-                textfont={"size": SIZE_NOTE + 1, "color": theme.text},
+                textfont={"size": SIZE_LABEL, "color": theme.text},
                 hovertext=[pareto_hover(score, row=at) for at, score in members],
                 hoverinfo="text",
                 customdata=[at for at, _ in members],
@@ -369,9 +426,7 @@ def _add_front_3d(
 
 
 def _scene_axis(title: str, values: Sequence[float], ticks: Sequence[float] = ()) -> dict[str, Any]:
-    axis = log_axis(title=title, values=values, ticks=ticks)
-    del axis["minor"]  # a 3-D axis has none
-    return axis
+    return log_axis(title=title, values=values, ticks=ticks)
 
 
 def _alt(

@@ -13,24 +13,27 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from planner_core.figures.frame import (
+    LEGEND_BELOW,
+    ROOM_FOR_LEGEND,
     Drawn,
     FigureContext,
     by_number,
     drawable,
     empty_figure,
+    hatched,
     log_axis,
     new_figure,
 )
 from planner_core.figures.memory import memory_hover, memory_parts, part_look
-from planner_core.figures.theme import HATCHES, SIZE_HEADING, SIZE_TEXT, Theme
+from planner_core.figures.theme import SIZE_HEADING, SIZE_TEXT, Theme, component_slots
 from planner_core.figures.words import binding, context, n_bytes, operator, plain, seconds, sig
 from planner_core.serving_plan import BucketPlan, OperatingPoint, PlanRow
 from planner_core.stage_latencies import COMMUNICATION
 from planner_core.units import GB
 
 NO_SELECTION: Final = (
-    "No config fits at any context length. Choose shorter contexts, narrower weights or KV, or a machine with "
-    "more memory."
+    "No config fits at any context length. Choose shorter contexts, narrower weights or KV, or a machine "
+    "with more memory."
 )
 NO_PREFILL: Final = "No config was selected, so there is no prefill to show."
 
@@ -69,32 +72,41 @@ def selection_by_context(*, buckets: Sequence[BucketPlan], about: FigureContext,
     chosen = [(bucket, row) for bucket, row in chosen if row.itl_s is not None and drawable(row.itl_s)]
     if not chosen:
         return empty_figure(title=title, about=about, theme=theme, reason=NO_SELECTION)
-    panels: tuple[tuple[str, list[float], list[float | None]], ...] = (
-        ("ITL [ms]", [(row.itl_s or 0.0) * 1e3 for _, row in chosen], _ms(b.itl_ceiling_s for b, _ in chosen)),
-        ("TTFT [ms]", [row.ttft_s * 1e3 for _, row in chosen], _ms(b.ttft_ceiling_s for b, _ in chosen)),
-        ("Throughput of a node [tok/s]", [row.tokens_per_s_per_node for _, row in chosen], []),
+    panels: tuple[tuple[str, str, list[float], list[float | None]], ...] = (
+        (
+            "top center",
+            "ITL [ms]",
+            [(row.itl_s or 0.0) * 1e3 for _, row in chosen],
+            _ms(bucket.itl_ceiling_s for bucket, _ in chosen),
+        ),
+        (
+            "bottom right",
+            "TTFT [ms]",
+            [row.ttft_s * 1e3 for _, row in chosen],
+            _ms(bucket.ttft_ceiling_s for bucket, _ in chosen),
+        ),
+        ("top right", "Throughput of a node [tok/s]", [row.tokens_per_s_per_node for _, row in chosen], []),
     )
     figure = make_subplots(
         rows=1,
         cols=3,
         horizontal_spacing=0.075,
         subplot_titles=["Inter-token latency", "Time to first token", "Throughput"],
-    )
-    figure.update_layout(
-        new_figure(
+        figure=new_figure(
             title=title,
             about=about,
             theme=theme,
-            margin={"t": 96},
-            legend={"orientation": "h", "x": 0, "y": -0.18, "yanchor": "top"},
+            margin={"t": 100, "r": 56, **ROOM_FOR_LEGEND},
+            height=500,
+            legend=LEGEND_BELOW,
             hovermode="closest",
-        ).layout
+        ),
     )
     figure.update_annotations(font={"size": SIZE_HEADING, "color": theme.text}, yshift=8)
     tokens = [float(bucket.context_tokens) for bucket, _ in chosen]
-    for position, (y_title, values, targets) in enumerate(panels, start=1):
+    for position, (side, y_title, values, targets) in enumerate(panels, start=1):
         place = {"row": 1, "col": position}
-        for trace in _selection_traces(chosen, tokens, values, theme, legend=position == 1):
+        for trace in _selection_traces(chosen, tokens, values, side, theme, legend=position == 1):
             figure.add_trace(trace, **place)
         limits = [(x, y) for x, y in zip(tokens, targets, strict=False) if y is not None]
         if limits:
@@ -121,6 +133,7 @@ def _selection_traces(
     chosen: Sequence[tuple[BucketPlan, PlanRow]],
     tokens: Sequence[float],
     values: Sequence[float],
+    text_side: str,
     theme: Theme,
     *,
     legend: bool,
@@ -131,8 +144,8 @@ def _selection_traces(
         y=by_number(values),
         mode="lines+text",
         line={"color": theme.series[0], "width": 2},
-        text=[row.label() for _, row in chosen],
-        textposition="top center",
+        text=_changes([row.label() for _, row in chosen]),
+        textposition=text_side,
         textfont={"size": SIZE_TEXT, "color": theme.text},
         cliponaxis=False,
         hoverinfo="skip",
@@ -160,6 +173,11 @@ def _selection_traces(
                 )
             )
     return traces
+
+
+def _changes(labels: Sequence[str]) -> list[str]:
+    """Keep a label where it differs from the one before."""
+    return [label if at == 0 or label != labels[at - 1] else "" for at, label in enumerate(labels)]
 
 
 def _target_trace(limits: Sequence[tuple[float, float]], theme: Theme, *, legend: bool) -> go.Scatter:
@@ -206,17 +224,16 @@ def prefill_footprint(
         cols=2,
         horizontal_spacing=0.09,
         subplot_titles=["Time to first token", "Memory of the most loaded PE"],
-    )
-    figure.update_layout(
-        new_figure(
+        figure=new_figure(
             title=title,
             about=about,
             theme=theme,
             barmode="stack",
             bargap=0.35,
-            margin={"t": 96},
-            legend={"orientation": "h", "x": 0, "y": -0.18, "yanchor": "top"},
-        ).layout
+            margin={"t": 100, "b": 116},
+            height=540,
+            legend={**LEGEND_BELOW, "traceorder": "normal"},
+        ),
     )
     figure.update_annotations(font={"size": SIZE_HEADING, "color": theme.text}, yshift=8)
     names = [f"{context(point.context_tokens)}<br>{_config(point)}" for point in points]
@@ -248,29 +265,19 @@ def _add_times(
         times[COMMUNICATION] = float(point.step.communication_s)
         for name, time_s in times.items():
             parts.setdefault(name, [0.0] * len(points))[at] = time_s
-    for slot, (name, values) in enumerate(sorted(parts.items(), key=lambda item: item[0] == COMMUNICATION)):
+    slots = component_slots(list(parts))
+    for name, values in sorted(parts.items(), key=lambda item: item[0] == COMMUNICATION):
         figure.add_trace(
             go.Bar(
                 x=list(names),
                 y=values,
-                marker={
-                    "color": theme.series[(slot + 2) % len(theme.series)],
-                    "line": {"color": theme.paper, "width": 1},
-                    "pattern": {
-                        "shape": HATCHES[slot % len(HATCHES)],
-                        "fgcolor": theme.paper,
-                        "fgopacity": 0.55,
-                        "size": 7,
-                        "solidity": 0.25,
-                    },
-                },
+                marker=hatched(colour=theme.series[slots[name]], slot=slots[name], theme=theme),
                 hovertext=[
                     f"{operator(name)} {seconds(value)}<br><b>TTFT {seconds(float(point.step.latency_s))}</b>"
                     for value, point in zip(values, points, strict=True)
                 ],
                 hoverinfo="text",
                 name=operator(name),
-                legendgroup="time",
             ),
             row=1,
             col=1,
@@ -290,8 +297,6 @@ def _strokes(
             hovertext=[told.format(value) for value in y],
             hoverinfo="text",
             name=name,
-            legend="legend",
-            showlegend=False,
         ),
         row=1,
         col=col,
@@ -308,7 +313,7 @@ def _add_target_strokes(
             [limit for _, limit in limits],
             [name for name, _ in limits],
             "TTFT target",
-            theme.bad,
+            theme.accent,
             "TTFT target {:.3g} s",
             1,
         )
@@ -327,12 +332,12 @@ def _add_memory(
                     y=[size / GB for size in sizes],
                     marker=part_look(slot, theme),
                     hovertext=[
-                        f"{part} {n_bytes(size)}<br>{memory_hover(context(point.context_tokens), point.memory)}"
+                        f"{part} {n_bytes(size)}<br>"
+                        + memory_hover(context(point.context_tokens), point.memory)
                         for size, point in zip(sizes, points, strict=True)
                     ],
                     hoverinfo="text",
                     name=part,
-                    legendgroup="memory",
                 ),
                 row=1,
                 col=2,

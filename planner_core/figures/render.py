@@ -10,6 +10,7 @@ it is missing or fails there is one plain line to show, and the HTML is there al
 from __future__ import annotations
 
 import asyncio
+import html
 import os
 import shutil
 import threading
@@ -71,7 +72,7 @@ def find_chrome(*, environment: Mapping[str, str] | None = None) -> str:
 
 
 def on_page(figure: go.Figure, *, theme: Theme) -> go.Figure:
-    """Return a copy on the theme's page colour: a file has no page behind it.
+    """Return a copy on the theme's page colour, as tall as its page: a file has nothing behind it.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def on_page(figure: go.Figure, *, theme: Theme) -> go.Figure:
     -------
     Figure
     """
-    return go.Figure(figure).update_layout(paper_bgcolor=theme.paper)
+    return go.Figure(figure).update_layout(paper_bgcolor=theme.paper, height=None)
 
 
 def to_html(figure: go.Figure, *, theme: Theme, alt: str = "") -> str:
@@ -118,8 +119,6 @@ def to_html(figure: go.Figure, *, theme: Theme, alt: str = "") -> str:
 
 
 def _document(*, body: str, theme: Theme, alt: str) -> str:
-    import html
-
     label = html.escape(alt, quote=True)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'

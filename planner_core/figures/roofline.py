@@ -8,6 +8,7 @@ Source: Williams, Waterman, Patterson, "Roofline", CACM 52(4), 2009.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,15 +21,17 @@ from planner_core.figures.frame import (
     drawable,
     empty_figure,
     log_axis,
+    log_note,
     new_figure,
 )
-from planner_core.figures.theme import MARKERS, SIZE_TEXT, Theme
+from planner_core.figures.theme import MARKERS, Theme, component_slots
 from planner_core.figures.words import as_typed, operator, percent, plain, rate, seconds, sig
 from planner_core.hardware import Machine
 from planner_core.stage_latencies import StepLatency
+from planner_core.units import TERA
 
 NO_POINTS = "No component both computes and loads. Choose a batch of 1 or more."
-TERA = 1e12
+WHOLE_STEP = "whole step, with communication"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +50,11 @@ def _points(step: StepLatency) -> list[_Point]:
         loaded = float(part.weight_bytes + part.kv_bytes + part.activation_bytes)
         work, time_s = float(part.flops), float(part.time_s)
         if drawable(loaded) and drawable(work) and drawable(time_s):
-            found.append(_Point(operator(part.name), work / loaded, work / time_s, time_s))
+            found.append(_Point(part.name, work / loaded, work / time_s, time_s))
     loaded = sum(float(p.weight_bytes + p.kv_bytes + p.activation_bytes) for p in step.components)
     work, total_s = sum(float(part.flops) for part in step.components), float(step.latency_s)
     if found and drawable(total_s):
-        found.append(_Point("whole step, with communication", work / loaded, work / total_s, total_s))
+        found.append(_Point(WHOLE_STEP, work / loaded, work / total_s, total_s))
     return found
 
 
@@ -94,6 +97,7 @@ def roofline(
         theme=theme,
         legend={"x": 0.99, "y": 0.02, "xanchor": "right", "yanchor": "bottom"},
         hovermode="closest",
+        height=540,
     )
     figure.add_trace(
         go.Scatter(
@@ -112,30 +116,49 @@ def roofline(
         )
     )
     total_s = float(step.latency_s)
+    slots = component_slots([point.name for point in points])
     for at, point in enumerate(points):
-        figure.add_trace(_trace(point, at, last=at == len(points) - 1, total_s=total_s, theme=theme))
+        figure.add_trace(_trace(point, at, slots[point.name], total_s, theme))
     floor = min(low * bandwidth, *(point.flops_per_s / 2.0 for point in points)) / TERA
     figure.update_xaxes(log_axis(title="Arithmetic intensity [FLOP/B]", values=[low, high]))
+    figure.update_xaxes(range=[math.log10(low), math.log10(high)])
     figure.update_yaxes(log_axis(title="Attained by one PE [TFLOP/s]", values=[floor, peak * 1.6 / TERA]))
-    figure.add_vline(
-        x=ridge,
-        line={"color": theme.muted, "dash": "dot", "width": 1.5},
-        annotation={
-            "text": f"ridge {sig(ridge)} FLOP/B",
-            "font": {"size": SIZE_TEXT, "color": theme.muted},
-            "yanchor": "top",
-            "xanchor": "left",
-            "y": 0.12,
-        },
-    )
+    figure.add_vline(x=ridge, line={"color": theme.muted, "dash": "dot", "width": 1.5})
+    for note in (
+        log_note(x=ridge, y=floor, text=f"ridge {sig(ridge)} FLOP/B", theme=theme, xanchor="left", xshift=6),
+        log_note(
+            x=high,
+            y=peak / TERA,
+            text=f"peak {rate(peak, unit='FLOP/s')}",
+            theme=theme,
+            xanchor="right",
+            yanchor="bottom",
+            xshift=-4,
+            yshift=4,
+        ),
+        log_note(
+            x=math.sqrt(low * ridge),
+            y=math.sqrt(low * ridge) * bandwidth / TERA,
+            text=f"memory {rate(bandwidth, unit='B/s')}",
+            theme=theme,
+            xanchor="right",
+            yanchor="bottom",
+            xshift=-10,
+            yshift=4,
+        ),
+    ):
+        figure.add_annotation(note)
     return Drawn(figure=figure, alt=_alt(points, ridge, peak, bandwidth))
 
 
-def _trace(point: _Point, at: int, *, last: bool, total_s: float, theme: Theme) -> go.Scatter:
+def _trace(point: _Point, at: int, slot: int, total_s: float, theme: Theme) -> go.Scatter:
+    """Return one point; each is drawn smaller than the one before, so that equal ones all show."""
+    last = point.name == WHOLE_STEP
+    name = point.name if last else operator(point.name)
     marker = {
         "symbol": "star" if last else MARKERS[at % len(MARKERS)],
-        "size": 16 if last else 13,
-        "color": theme.accent if last else theme.series[at % len(theme.series)],
+        "size": 17 if last else max(17 - 4 * at, 7),
+        "color": theme.accent if last else theme.series[slot],
         "line": {"color": theme.paper, "width": 1.5},
     }
     share = "" if last else f", {percent(point.time_s / total_s)} of the step"
@@ -145,17 +168,17 @@ def _trace(point: _Point, at: int, *, last: bool, total_s: float, theme: Theme) 
         mode="markers",
         marker=marker,
         hovertext=[
-            f"<b>{point.name}</b><br>{sig(point.flop_per_byte)} FLOP/B<br>"
+            f"<b>{name}</b><br>{sig(point.flop_per_byte)} FLOP/B<br>"
             f"{rate(point.flops_per_s, unit='FLOP/s')}<br>{seconds(point.time_s)}{share}"
         ],
         hoverinfo="text",
-        name=f"{point.name}: {sig(point.flop_per_byte)} FLOP/B",
+        name=f"{name}: {sig(point.flop_per_byte)} FLOP/B",
     )
 
 
 def _alt(points: Sequence[_Point], ridge: float, peak: float, bandwidth: float) -> str:
     sides = ", ".join(
-        f"{point.name} {sig(point.flop_per_byte)} FLOP/B, "
+        f"{operator(point.name)} {sig(point.flop_per_byte)} FLOP/B, "
         f"{'memory' if point.flop_per_byte < ridge else 'compute'} bound"
         for point in points[:-1]
     )

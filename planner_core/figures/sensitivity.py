@@ -16,6 +16,8 @@ from plotly.subplots import make_subplots
 
 from planner_core.auto_explore import Config, ParallelismSensitivityRow
 from planner_core.figures.frame import (
+    LEGEND_BELOW,
+    ROOM_FOR_LEGEND,
     Drawn,
     FigureContext,
     by_number,
@@ -24,8 +26,9 @@ from planner_core.figures.frame import (
     empty_figure,
     log_axis,
     new_figure,
+    wrapped,
 )
-from planner_core.figures.theme import SIZE_HEADING, SIZE_LABEL, SIZE_TEXT, Theme
+from planner_core.figures.theme import SIZE_HEADING, SIZE_LABEL, Theme
 from planner_core.figures.words import binding, n_bytes, operator, percent, plain, seconds
 
 KNOB_TITLES: Final = {
@@ -75,11 +78,10 @@ def thinned(rows: Sequence[Row]) -> list[Row]:
 
 
 def _hover(row: Row, budget_bytes: float | None) -> str:
-    share = f", {percent(row.memory_bytes_per_pe / budget_bytes)} of the budget" if budget_bytes else ""
     lines = [
         f"<b>{row.knob.upper()} {row.value}</b>" + (" (baseline)" if row.is_baseline else ""),
         f"latency {seconds(row.latency_s)}" + ("" if row.fits else ", if it fitted"),
-        f"memory {n_bytes(row.memory_bytes_per_pe)} a PE{share}",
+        f"memory {_memory(row, budget_bytes)}",
         f"{row.pes_used:,} PEs, binds: {binding(row.binding)}",
     ]
     if not row.fits:
@@ -140,14 +142,19 @@ def sensitivity_panel(
         cols=n_columns,
         subplot_titles=[KNOB_TITLES.get(knob, knob.upper()) for knob in by_knob],
         horizontal_spacing=0.06 if n_columns > 1 else 0.0,
-        vertical_spacing=0.17 if n_rows == 2 else 0.09,
+        vertical_spacing=0.18 if n_rows == 2 else 0.09,
+        shared_yaxes="all",
+        figure=new_figure(
+            title=title,
+            about=about,
+            theme=theme,
+            hovermode="closest",
+            margin={"t": 100},
+            height=140 + 320 * n_rows,
+        ),
     )
     free_cell = n_rows * n_columns > len(by_knob)
-    figure.update_layout(
-        new_figure(
-            title=title, about=about, theme=theme, hovermode="closest", **_legend_place(figure, free_cell)
-        ).layout
-    )
+    figure.update_layout(_legend_place(figure, free_cell))
     figure.update_annotations(font={"size": SIZE_HEADING, "color": theme.text}, yshift=4)
     latencies = [row.latency_s * 1e3 for members in by_knob.values() for row in members]
     for position, members in enumerate(by_knob.values()):
@@ -155,7 +162,8 @@ def sensitivity_panel(
         _add_knob(figure, members, theme, budget_bytes, place, legend=position == 0)
         values = [float(row.value) for row in members]
         knob = members[0].knob.upper()
-        figure.update_xaxes(log_axis(title=knob, values=values, ticks=degree_ticks(values)), **place)
+        x_axis = log_axis(title=f"{knob} [ranks]", values=values, ticks=degree_ticks(values))
+        figure.update_xaxes(x_axis, **place)
         y_title = "Latency [ms]" if place["col"] == 1 else ""
         figure.update_yaxes(log_axis(title=y_title, values=latencies), **place)
         figure.add_vline(
@@ -164,13 +172,15 @@ def sensitivity_panel(
             **place,
         )
     _add_legend_keys(figure, by_knob, theme)
+    if free_cell:
+        _add_summary(figure, by_knob, budget_bytes, theme)
     return Drawn(figure=figure, alt=_alt(title, by_knob))
 
 
 def _legend_place(figure: go.Figure, free_cell: bool) -> dict[str, Any]:
     """Put the legend into the free last cell, or under the figure."""
     if not free_cell:
-        return {"legend": {"orientation": "h", "y": -0.08, "yanchor": "top", "x": 0}}
+        return {"legend": LEGEND_BELOW, "margin": {"t": 100, **ROOM_FOR_LEGEND}}
     left = list(figure.select_xaxes())[-1].domain[0]
     top = list(figure.select_yaxes())[-1].domain[1]
     return {
@@ -254,7 +264,7 @@ def _add_knob(
 
 
 def _unfit_marker(theme: Theme) -> dict[str, Any]:
-    return {"symbol": "x-thin", "size": 7, "line": {"color": theme.bad, "width": 1.8}, "color": theme.bad}
+    return {"symbol": "x-thin", "size": 8, "line": {"color": theme.bad, "width": 2}, "color": theme.bad}
 
 
 def _step_marker(theme: Theme) -> dict[str, Any]:
@@ -279,45 +289,67 @@ def _add_legend_keys(figure: go.Figure, by_knob: dict[str, list[Row]], theme: Th
         ("baseline", {"mode": "lines+markers", "line": {"color": theme.accent, "width": 2, "dash": "dot"}}),
     ]
     keys[1][1]["marker"] = _baseline_marker(theme)
-    if any(not row.fits for row in every):
-        keys.append(
-            ("does not fit; latency it would have", {"mode": "markers", "marker": _unfit_marker(theme)})
-        )
+    unfit = sorted({row.reason for row in every if not row.fits})
+    if unfit:
+        name = wrapped(f"does not fit, for lack of: {', '.join(unfit)}; drawn at the latency it would have", width=44)
+        keys.append((name, {"mode": "markers", "marker": _unfit_marker(theme)}))
     if any(row.step_note and row.fits for row in every):
-        keys.append(
-            ("a group crosses a tier boundary", {"mode": "markers", "marker": _step_marker(theme)})
-        )
+        keys.append(("a group crosses a tier boundary", {"mode": "markers", "marker": _step_marker(theme)}))
     for name, look in keys:
         figure.add_trace(
             go.Scatter(x=[None], y=[None], name=name, hoverinfo="skip", showlegend=True, **look), row=1, col=1
         )
-    unfit = sorted({row.reason for row in every if not row.fits})
-    if unfit:
-        figure.add_trace(
-            go.Scatter(
-                x=[None],
-                y=[None],
-                mode="none",
-                name=f"<span style='font-size:{SIZE_TEXT}px'>lacking: {', '.join(unfit)}</span>",
-                hoverinfo="skip",
-                showlegend=True,
-            ),
-            row=1,
-            col=1,
-        )
+
+
+def _add_summary(
+    figure: go.Figure, by_knob: dict[str, list[Row]], budget_bytes: float | None, theme: Theme
+) -> None:
+    """Write the baseline's numbers, and the best value of each knob, at the foot of the free last cell."""
+    baseline = next((row for members in by_knob.values() for row in members if row.is_baseline), None)
+    if baseline is None:
+        return
+    lines = [f"<b>Baseline</b> {seconds(baseline.latency_s)}, {baseline.pes_used:,} PEs"]
+    lines.append(f"memory {_memory(baseline, budget_bytes)}")
+    lines.append(f"binds: {binding(baseline.binding)}")
+    if not baseline.fits:
+        lines.append(f"<b>does not fit: {baseline.reason}</b>")
+    lines += ["", "<b>Fastest that fits</b>, the others held"]
+    lines += [f"{knob.upper()} {_best(members)}" for knob, members in by_knob.items()]
+    last_x, last_y = list(figure.select_xaxes())[-1], list(figure.select_yaxes())[-1]
+    figure.add_annotation(
+        text="<br>".join(lines),
+        x=last_x.domain[0],
+        y=last_y.domain[0],
+        xref="paper",
+        yref="paper",
+        xanchor="left",
+        yanchor="bottom",
+        xshift=8,
+        align="left",
+        showarrow=False,
+        font={"size": SIZE_LABEL, "color": theme.text},
+    )
+
+
+def _memory(row: Row, budget_bytes: float | None) -> str:
+    share = f", {percent(row.memory_bytes_per_pe / budget_bytes)} of the budget" if budget_bytes else ""
+    return f"{n_bytes(row.memory_bytes_per_pe)} a PE{share}"
+
+
+def _best(members: Sequence[Row]) -> str:
+    fitting = [row for row in members if row.fits]
+    if not fitting:
+        return "none"
+    best = min(fitting, key=lambda row: row.latency_s)
+    return f"{best.value}: {seconds(best.latency_s)}"
 
 
 def _alt(title: str, by_knob: dict[str, list[Row]]) -> str:
     parts = []
     for knob, members in by_knob.items():
-        fitting = [row for row in members if row.fits]
-        unfit = len(members) - len(fitting)
-        if not fitting:
-            parts.append(f"{knob.upper()}: no value fits")
-            continue
-        best = min(fitting, key=lambda row: row.latency_s)
+        unfit = sum(not row.fits for row in members)
         parts.append(
-            f"{knob.upper()}: fastest that fits is {best.value} at {seconds(best.latency_s)}"
+            f"{knob.upper()}: fastest that fits {_best(members)}"
             + (f", {unfit} values do not fit" if unfit else "")
         )
     return plain(f"{title}, latency against each knob alone. {'; '.join(parts)}.")

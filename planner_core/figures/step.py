@@ -8,11 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import plotly.graph_objects as go
 
-from planner_core.figures.frame import LABEL_LIMIT, Drawn, FigureContext, empty_figure, new_figure
-from planner_core.figures.theme import HATCHES, SIZE_TEXT, Theme
+from planner_core.figures.frame import (
+    LABEL_LIMIT,
+    LEGEND_BELOW,
+    ROOM_FOR_LEGEND,
+    Drawn,
+    FigureContext,
+    empty_figure,
+    hatched,
+    new_figure,
+)
+from planner_core.figures.theme import SIZE_TEXT, Theme, component_slots
 from planner_core.figures.words import as_typed, binding, n_bytes, operator, percent, plain, rate, seconds
 from planner_core.stage_latencies import COMMUNICATION, Component, Stage, StepLatency
 
@@ -39,19 +49,10 @@ class _Bar:
     hover: str
 
 
-def _look(kind: str, theme: Theme) -> dict[str, object]:
+def _look(kind: str, theme: Theme) -> dict[str, Any]:
     """Colour and hatching of load, compute and communication."""
     slot = (LOAD, COMPUTE, WAIT).index(kind)
-    return {
-        "color": theme.series[slot],
-        "pattern": {
-            "shape": HATCHES[slot],
-            "fgcolor": theme.paper,
-            "fgopacity": 0.55,
-            "size": 7,
-            "solidity": 0.25,
-        },
-    }
+    return hatched(colour=theme.series[slot], slot=slot, theme=theme)
 
 
 def _unit(largest_s: float) -> tuple[float, str]:
@@ -133,8 +134,10 @@ def step_waterfall(*, step: StepLatency, about: FigureContext, theme: Theme) -> 
         theme=theme,
         barmode="group",
         bargap=0.3,
+        height=180 + 72 * len({bar.row for bar in bars}),
         bargroupgap=0.08,
-        legend={"orientation": "h", "x": 0, "y": -0.14, "yanchor": "top", "traceorder": "normal"},
+        legend={**LEGEND_BELOW, "traceorder": "normal"},
+        margin=ROOM_FOR_LEGEND,
         hovermode="closest",
     )
     for kind in (LOAD, COMPUTE, WAIT):
@@ -205,7 +208,9 @@ def operator_floors(*, step: StepLatency, about: FigureContext, theme: Theme) ->
         about=about,
         theme=theme,
         bargap=0.32,
-        legend={"orientation": "h", "x": 0, "y": -0.14, "yanchor": "top"},
+        height=180 + 40 * len(ranked),
+        legend={**LEGEND_BELOW, "traceorder": "normal"},
+        margin=ROOM_FOR_LEGEND,
     )
     load_rate = _load_seconds_per_byte(step)
     kinds = [_stage_kind(stage, time_s, load_rate) for stage, time_s in ranked]
@@ -309,30 +314,23 @@ def compare_steps(*, points: Sequence[LabelledStep], about: FigureContext, theme
         theme=theme,
         barmode="stack",
         bargap=0.4,
-        legend={"orientation": "h", "x": 0, "y": -0.16, "yanchor": "top", "traceorder": "normal"},
+        height=180 + 80 * len(shown),
+        legend={**LEGEND_BELOW, "traceorder": "normal"},
+        margin=ROOM_FOR_LEGEND,
     )
     names = [f"{at}. {as_typed(point.label, limit=LABEL_LIMIT)}" for at, point in enumerate(shown, start=1)]
     parts = [_parts(point.step) for point in shown]
     labels = list(dict.fromkeys(label for part in parts for label in part))
     labels.sort(key=lambda label: label == COMMUNICATION)
-    for slot, label in enumerate(labels):
+    slots = component_slots(labels)
+    for label in labels:
         values = [part.get(label, 0.0) for part in parts]
         figure.add_trace(
             go.Bar(
                 orientation="h",
                 y=names,
                 x=[value * scale for value in values],
-                marker={
-                    "color": theme.series[slot % len(theme.series)],
-                    "line": {"color": theme.paper, "width": 1},
-                    "pattern": {
-                        "shape": HATCHES[slot % len(HATCHES)],
-                        "fgcolor": theme.paper,
-                        "fgopacity": 0.55,
-                        "size": 7,
-                        "solidity": 0.25,
-                    },
-                },
+                marker=hatched(colour=theme.series[slots[label]], slot=slots[label], theme=theme),
                 hovertext=[
                     f"<b>{name}</b><br>{operator(label)}: {seconds(value)}"
                     for name, value in zip(names, values, strict=True)

@@ -10,6 +10,7 @@ never rests on colour alone: series differ in marker, dash or hatching too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal
@@ -137,6 +138,42 @@ _BINDING_MARKS: Final = {
 _OTHER_BINDING: Final = (8, "bowtie")
 
 
+# Components keep theirs too; a second kind of attention or FFN takes the second slot of its family.
+_COMPONENT_SLOTS: Final = {
+    "attention": (5, 8, 9),
+    "ffn": (3, 4),
+    "lm_head": (6,),
+    "communication": (2,),
+}
+
+
+def component_slots(names: Sequence[str]) -> dict[str, int]:
+    """Return the place in `Theme.series` of each component of a step.
+
+    Parameters
+    ----------
+    names : sequence of str
+        "attention/global", "ffn/dense", "lm_head", "communication".
+
+    Returns
+    -------
+    dict of str to int
+
+    Examples
+    --------
+    >>> component_slots(["attention/global", "attention/sliding", "ffn/moe"])
+    {'attention/global': 5, 'attention/sliding': 8, 'ffn/moe': 3}
+    """
+    found: dict[str, int] = {}
+    seen: dict[str, int] = {}
+    for name in names:
+        family = name.split("/")[0]
+        slots = _COMPONENT_SLOTS.get(family, (7,))
+        found[name] = slots[seen.get(family, 0) % len(slots)]
+        seen[family] = seen.get(family, 0) + 1
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """How a series is drawn: a colour, and a marker that tells it apart without the colour."""
@@ -202,14 +239,13 @@ def template(theme: Theme) -> go.layout.Template:
             "font": {"family": FONT, "size": SIZE_LABEL, "color": theme.text},
             "title": {
                 "font": {"size": SIZE_TITLE},
-                "subtitle": {"font": {"size": SIZE_LABEL, "color": theme.muted}},
                 "x": 0,
                 "xref": "container",
                 "xanchor": "left",
                 "y": 1,
                 "yref": "container",
                 "yanchor": "top",
-                "pad": {"l": 8, "t": 10},
+                "pad": {"l": 8, "t": 24},
             },
             "paper_bgcolor": CLEAR,
             "plot_bgcolor": CLEAR,
