@@ -21,28 +21,12 @@ Degree = Annotated[int, Field(ge=1, le=1 << 20)]
 Tokens = Annotated[int, Field(ge=1, le=1 << 40)]
 Positive = Annotated[float, Field(gt=0, le=1e18, allow_inf_nan=False)]
 Phase = Literal["decode", "prefill"]
-AxisName = Literal[
-    "cp",
-    "tp",
-    "pp",
-    "dp",
-    "kv_shard_mode",
-    "ffn_shard_scope",
-    "tp_placement",
-    "cp_placement",
-    "cp_ring_variant",
-]
-AXES: tuple[AxisName, ...] = (
-    "cp",
-    "tp",
-    "pp",
-    "dp",
-    "kv_shard_mode",
-    "ffn_shard_scope",
-    "tp_placement",
-    "cp_placement",
-    "cp_ring_variant",
-)
+KvMode = Literal["split", "replicate"]
+FfnScope = Literal["TP", "TP+CP", "TP+DP", "TP+CP+DP"]
+Placement = Literal["inner", "outer"]
+RingVariant = Literal["qoml", "kv"]
+Degrees = Annotated[tuple[Degree, ...], Field(max_length=64)]
+Powers = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class _Part(BaseModel):
@@ -57,11 +41,11 @@ class ParallelConfig(_Part):
     pp: Degree = 1
     dp: Degree = 1
     ep: Degree = 1
-    kv_shard_mode: Literal["split", "replicate"] = "split"
-    ffn_shard_scope: Literal["TP", "TP+CP", "TP+DP", "TP+CP+DP"] = "TP"
-    tp_placement: Literal["inner", "outer"] = "inner"
-    cp_placement: Literal["inner", "outer"] = "inner"
-    cp_ring_variant: Literal["qoml", "kv"] = "qoml"
+    kv_shard_mode: KvMode = "split"
+    ffn_shard_scope: FfnScope = "TP"
+    tp_placement: Placement = "inner"
+    cp_placement: Placement = "inner"
+    cp_ring_variant: RingVariant = "qoml"
     kv_split: Degree | None = None
 
 
@@ -75,16 +59,40 @@ class PlanSettings(_Part):
     selected: ParallelConfig | None = None
 
 
+class SearchedAxes(_Part):
+    """The values that each of the nine axes takes in a sweep; an empty one is a fault that the page shows."""
+
+    cp: Degrees = Powers
+    tp: Degrees = Powers
+    pp: Degrees = (1, 2, 4)
+    dp: Degrees = (1, 2, 4)
+    kv_shard_mode: Annotated[tuple[KvMode, ...], Field(max_length=2)] = ("split", "replicate")
+    ffn_shard_scope: Annotated[tuple[FfnScope, ...], Field(max_length=4)] = (
+        "TP",
+        "TP+CP",
+        "TP+DP",
+        "TP+CP+DP",
+    )
+    tp_placement: Annotated[tuple[Placement, ...], Field(max_length=2)] = ("inner", "outer")
+    cp_placement: Annotated[tuple[Placement, ...], Field(max_length=2)] = ("inner", "outer")
+    cp_ring_variant: Annotated[tuple[RingVariant, ...], Field(max_length=2)] = ("qoml", "kv")
+
+
 class ExploreSettings(_Part):
-    """Auto Explore: the workload, the budget, what is searched, the collective model, the tab."""
+    """Auto Explore: the workload, the budget, what is searched, the collective model, the tab and the view.
+
+    `context_tokens=None` is the model's longest context, 128k at most; `dense` searches 1 and every even degree.
+    """
 
     phase: Phase = "decode"
-    context_tokens: Tokens = 131072
+    context_tokens: Tokens | None = None
     batch: Degree = 1
     max_pes: Degree | None = None
-    axes: tuple[AxisName, ...] = AXES
+    axes: SearchedAxes = SearchedAxes()
+    dense: bool = False
     collective_model: Literal["hierarchical", "flat", "flat-all-pes"] | None = None
     tab: Literal["Pareto", "Sensitivity"] = "Pareto"
+    view: Literal["Projections", "3-D"] = "Projections"
 
 
 class CellPoint(_Part):

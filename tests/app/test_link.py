@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from planner_core.errors import InvalidSpec
 from ui import link
-from ui.app_state import AppState, CellPoint, ComparePoint, ExploreSettings, ParallelConfig
+from ui.app_state import AppState, CellPoint, ComparePoint, ExploreSettings, ParallelConfig, SearchedAxes
 
 SPEC = {"model": "m", "hf_config": "granite-4.1-8b", "hardware": "trn2", "decode_itl_ceiling_ms": 50}
 FULL = AppState(
     spec={**SPEC, "big": 2**53 + 1, "name": "<script>\u202e\U0001f600"},
     draft='{"a": ',
-    explore=ExploreSettings(phase="prefill", context_tokens=2**20, max_pes=128, axes=("cp", "tp")),
+    explore=ExploreSettings(phase="prefill", context_tokens=2**20, max_pes=128, axes=SearchedAxes(cp=(1, 6))),
     baseline=ParallelConfig(cp=8, tp=16, ffn_shard_scope="TP+CP"),
     compare=(ComparePoint(label="**x**", spec=dict(SPEC), cell=CellPoint(batch=3)),),
     review=True,
