@@ -47,7 +47,7 @@ _MISTRAL: Final = Family(
 )
 _QWEN2: Final = Family(
     stem="Qwen2",
-    model_types=("qwen2", "qwen2_vl_text", "qwen2_5_vl_text", "qwen2_vl", "qwen2_5_vl"),
+    model_types=("qwen2", "qwen2_vl_text", "qwen2_5_vl_text", "qwen2_5_omni_text", "qwen2_vl", "qwen2_5_vl"),
     defaults=_sizes(
         4096, 22016, 32, 32, 32, 151936, 32768, use_sliding_window=False,
         max_window_layers=28,
@@ -79,7 +79,7 @@ _QWEN2_MOE: Final = replace(
 _QWEN3_MOE: Final = replace(
     _QWEN3,
     stem="Qwen3Moe",
-    model_types=("qwen3_moe",),
+    model_types=("qwen3_moe", "qwen3_omni_moe_text"),
     defaults=_sizes(
         2048, 6144, 24, 32, 4, 151936, 32768, attention_bias=False, use_sliding_window=False,
         max_window_layers=28, num_experts=128, num_experts_per_tok=8, moe_intermediate_size=768,
@@ -145,7 +145,7 @@ _PHI: Final = Family(
 )
 _PHI3: Final = Family(
     stem="Phi3",
-    model_types=("phi3",),
+    model_types=("phi3", "phi3_v", "phi4mm"),
     defaults=_sizes(3072, 8192, 32, 32, 0, 32064, 4096),
     window="all",
 )

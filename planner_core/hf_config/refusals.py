@@ -81,6 +81,8 @@ _PATTERN_KEY: Final = re.compile(
     r"(type|kind|pattern|list|map|spec|layout|mixer|order|schedule)s?$"
     r"|^(mixers?|blocks?|layers|layout|block_pattern|layers_block_type)$"
 )
+# Lists about a part of a layer, not about what the layer is.
+_PART_KEY: Final = re.compile(r"norm|act|rope|rotary|pos|init|quant|lora|dropout")
 _ATTENTION_LAYERS_KEY: Final = re.compile(
     r"^(full_|global_|self_)?(attn|attention)_layers?(_ids?|_idxs?|_indices|_index)?$"
 )
@@ -217,8 +219,13 @@ def _from_patterns(fields: Fields, n_layers: int | None) -> Iterator[_Found | No
     for key, value in fields.source.items():
         if key in _KNOWN_KEYS or len(key) > 100:
             continue
-        field, named = fields.path(key), bool(_PATTERN_KEY.search(key))
-        if isinstance(value, str) and named and 1 < len(value) <= MAX_LAYERS and len(set(value)) <= 8:
+        field, named = fields.path(key), bool(_PATTERN_KEY.search(key)) and not _PART_KEY.search(key)
+        if (
+            isinstance(value, str)
+            and "pattern" in key
+            and 1 < len(value) <= MAX_LAYERS
+            and len(set(value)) <= 8
+        ):
             if set(value) <= set("M*E-") or len(value) == n_layers:
                 yield _from_letters(value, field)
         elif isinstance(value, dict) and (named or _ATTENTION_LAYERS_KEY.match(key)):

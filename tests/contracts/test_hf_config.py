@@ -254,6 +254,7 @@ def test_layers_that_are_no_attention_are_refused(
         {"mixer_pattern": ["attention"] * 32},
         {"mlp_layer_types": ["dense"] * 32},
         {"activation_per_layer": ["gelu", "relu"] * 16},
+        {"layer_norm_types": ["rms", "none"] * 16, "attention_type": "m" * 32},
     ],
 )
 def test_fields_that_are_off_or_all_attention_do_not_refuse(extra: dict[str, Any]) -> None:
@@ -422,3 +423,26 @@ def test_describe_has_the_keys_of_the_document() -> None:
         }
         == attention[0]
     )
+
+
+def test_the_language_model_of_a_speaking_model_is_found() -> None:
+    """Qwen Omni keeps it two levels down, beside a talker."""
+    inner = {key: value for key, value in LLAMA.items() if key != "architectures"}
+    inner |= {"model_type": "qwen2_5_omni_text"}
+    config = {
+        "architectures": ["Qwen2_5OmniForConditionalGeneration"],
+        "model_type": "qwen2_5_omni",
+        "thinker_config": {"model_type": "qwen2_5_omni_thinker", "text_config": inner, "audio_config": {}},
+        "talker_config": {"hidden_size": 896},
+    }
+    model = parse_config(config)
+    assert model.n_params == 8_030_261_248 + 32 * (4096 + 2 * 1024)  # query, key and value biases
+    assert any("not counted" in note for note in model.notes)
+    faulty = config | {"thinker_config": {"text_config": inner | {"hidden_size": -1}}}
+    assert "thinker_config.text_config.hidden_size" in faults(faulty)
+
+
+def test_an_unknown_model_with_shapes_of_its_own_is_refused() -> None:
+    config = LLAMA | {"model_type": "newmodel", "architectures": None, "swa_num_key_value_heads": 4}
+    with pytest.raises(UnsupportedModel, match="some of its 32 layers have a shape of their own"):
+        parse_config(config)
