@@ -34,7 +34,8 @@ MIXED = ["sliding_attention", "sliding_attention", "full_attention", "sliding_at
 PLAIN = [
     "llama", "mistral", "ministral", "ministral3", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "phi",
     "phi3", "granite", "olmo", "olmo2", "olmo3", "smollm3", "starcoder2", "stablelm", "cohere", "cohere2",
-    "exaone4", "glm", "glm4", "nemotron", "seed_oss", "arcee", "apertus", "ernie4_5", "hunyuan_v1_dense", "helium",
+    "exaone4", "glm", "glm4", "nemotron", "seed_oss", "arcee", "apertus", "ernie4_5", "hunyuan_v1_dense",
+    "helium",
     "internlm3",
 ]  # fmt: skip
 CASES: list[tuple[str, str, dict[str, Any]]] = [
