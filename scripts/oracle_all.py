@@ -23,6 +23,8 @@ from planner_core.oracle import OracleReport, OracleUnavailable, run_oracle  # n
 from planner_core.shipped_files import shipped_root  # noqa: E402
 from planner_core.strict_json import read_json_file  # noqa: E402
 
+MAX_CONFIG_BYTES = 16_000_000  # one with a long list of modules that are not quantized has 3 MB
+
 
 def config_files() -> list[Path]:
     """Return the presets and, where they are, the real configs."""
@@ -65,7 +67,7 @@ def main() -> int:
         started = time.monotonic()
         name = path.stem[:46]
         try:
-            config = read_json_file(path)
+            config = read_json_file(path, allow_non_finite=True, max_bytes=MAX_CONFIG_BYTES)
             model = parse_config(config, name=path.stem)
             report = run_oracle(
                 model=model,

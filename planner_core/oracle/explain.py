@@ -71,7 +71,7 @@ def explanations_by_segment(
     if execution.n_altup_streams:
         _add_altup(found, model, tokens, execution.n_altup_streams, bytes_per_element)
     return {
-        name: tuple(row for row in rows if row.flops or row.weight_bytes)
+        name: tuple(row for row in rows if row.flops or abs(row.weight_bytes) > 1e-6)
         for name, rows in found.items()
     }
 

@@ -72,6 +72,9 @@ def measure(
         library.logging.set_verbosity_error()
         plain = _stripped(config)
         _refuse_large_counts(plain)
+        distribution = import_torch().distributions.Distribution
+        checks = distribution._validate_args
+        distribution.set_default_validate_args(False)  # Gemma 3n's checks ask meta tensors for values
         try:
             language_model, text_config, notes = _build(library, plain, model)
             measured = {
@@ -87,6 +90,8 @@ def measure(
                 f"transformers {library.__version__} cannot run it "
                 f"({type(fault).__name__}: {shorten(str(fault), limit=160)})"
             ) from fault
+        finally:
+            distribution.set_default_validate_args(checks)
     return f"transformers {library.__version__}", notes, measured
 
 
@@ -130,7 +135,7 @@ def _refuse_large_counts(value: object, key: str = "") -> None:
     elif (
         isinstance(value, int)
         and value > LARGEST_COUNT
-        and (key.startswith(("num_", "n_")) or "layer" in key)
+        and ("num_" in key or "layers" in key or key.endswith(("n_layer", "n_head", "n_heads", "experts")))
     ):
         raise CannotSpeak(f"{key} is {shorten(value)}, more than the {LARGEST_COUNT} tried here")
 
@@ -175,7 +180,12 @@ def _build(
     notes: list[str] = []
     if model_type != named:
         notes.append(f"model_type {shorten(named)} is built as {model_type}, whose class the file names")
-    config = library.AutoConfig.for_model(model_type, **mapping).get_text_config(decoder=True)
+    outer = library.AutoConfig.for_model(model_type, **mapping)
+    config = outer.get_text_config(decoder=True)
+    is_nested = any(isinstance(mapping.get(key), dict) for key in NESTED_LANGUAGE_KEYS)
+    if config is not outer and not is_nested and "hidden_size" in mapping:
+        config = type(config)(**mapping)
+        notes.append(f"the sizes at the file's top are read as those of a {type(config).__name__}")
     auto = library.models.auto.modeling_auto
     options: dict[str, Any] = {
         "dtype": torch.bfloat16,
@@ -186,15 +196,23 @@ def _build(
     with torch.device("meta"), initialization.no_init_weights():
         if type(config) in auto.MODEL_FOR_CAUSAL_LM_MAPPING:
             built = library.AutoModelForCausalLM.from_config(config, **options)
-        elif type(config) in auto.MODEL_MAPPING:
-            bare = library.AutoModel.from_config(config, **options)
+        else:
+            bare = _bare_class(library, config)._from_config(config, **options)
             built = _with_lm_head(torch, bare, config)
             notes.append(f"{type(bare).__name__} has no lm_head of its own: one matmul stands for it")
-        else:
-            raise CannotSpeak(
-                f"transformers {library.__version__} has no language model for {type(config).__name__}"
-            )
     return built.eval(), config, tuple(notes)
+
+
+def _bare_class(library: Any, config: Any) -> Any:
+    """Return the class that runs a language config up to its hidden states, from the config's own module."""
+    module_name = type(config).__module__.replace(".configuration_", ".modeling_")
+    for name, candidate in vars(importlib.import_module(module_name)).items():
+        runs_the_config = getattr(candidate, "config_class", None) is type(config)
+        if runs_the_config and name.endswith("Model") and not name.endswith("PreTrainedModel"):
+            return candidate
+    raise CannotSpeak(
+        f"transformers {library.__version__} has no language model for {type(config).__name__}"
+    )
 
 
 def _with_lm_head(torch: Any, bare: Any, config: Any) -> Any:

@@ -195,13 +195,13 @@ class OracleReport:
             out += [
                 "",
                 f"{phase.phase}, context {phase.context_tokens} tokens, batch {phase.batch}, whole model",
-                f"{'segment':<18}{'oracle FLOP':>26}{'planner FLOP':>26}{'unexplained':>14}"
+                f"{'segment':<18}{'oracle FLOP':>26}{'planner FLOP':>26}{'unexplained':>26}"
                 f"{'oracle MB':>12}{'planner MB':>12}{'unexplained':>13}",
             ]
             for segment in phase.segments:
                 out.append(
                     f"{segment.name:<18}{segment.oracle_flops:>26,}{segment.planner_flops:>26,.0f}"
-                    f"{segment.unexplained_flops:>14,.0f}{segment.oracle_weight_bytes / 1e6:>12.1f}"
+                    f"{segment.unexplained_flops:>26,.0f}{segment.oracle_weight_bytes / 1e6:>12.1f}"
                     f"{segment.planner_weight_bytes / 1e6:>12.1f}"
                     f"{segment.unexplained_weight_bytes / 1e6:>13.1f}"
                 )

@@ -126,7 +126,7 @@ SMALL_CONFIGS: dict[str, dict[str, Any]] = {
         | {
             "model_type": "gemma3n_text", "sliding_window": 16, "num_kv_shared_layers": 2,
             "hidden_size_per_layer_input": 24, "vocab_size_per_layer_input": 320, "laurel_rank": 10,
-            "activation_sparsity_pattern": [0.0, 0.0, 0.0, 0.0],
+            "activation_sparsity_pattern": [0.95, 0.95, 0.0, 0.0],
             "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"],
         },
     },
@@ -222,6 +222,7 @@ SMALL_CONFIGS: dict[str, dict[str, Any]] = {
     ),
     "hunyuan": _plain("HunYuanDenseV1ForCausalLM", "hunyuan_v1_dense", **_HEAD),
     "helium": _plain("HeliumForCausalLM", "helium", head_dim=16),
+    "llava flat": _plain("LlavaLlamaForCausalLM", "llava"),
     "llava": {
         "architectures": ["LlavaForConditionalGeneration"],
         "model_type": "llava",
