@@ -39,17 +39,17 @@ EXPLORE_MODULE = importlib.import_module("planner_core.auto_explore.explore")  #
 NAMES = ("llama-3.1-8b", "llama-3.1-70b", "gpt-oss-120b", "deepseek-v3")
 
 
-def some(values: tuple[Any, ...], *, most: int) -> st.SearchStrategy[tuple[Any, ...]]:
-    return st.lists(st.sampled_from(values), min_size=1, max_size=most, unique=True).map(tuple)
+def some(values: tuple[Any, ...], *, most: int, least: int = 1) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(st.sampled_from(values), min_size=least, max_size=most, unique=True).map(tuple)
 
 
 @st.composite
 def small_axes(draw: st.DrawFn) -> ExploreAxes:
     return ExploreAxes(
-        cp=draw(some((1, 2, 3, 8, 16), most=3)),
-        tp=draw(some((1, 4, 6, 16, 64, 300), most=3)),
+        cp=draw(some((1, 2, 3, 8, 16), least=2, most=4)),
+        tp=draw(some((1, 4, 6, 16, 64, 300), least=2, most=4)),
         pp=draw(some((1, 2, 4, 61, 100), most=2)),
-        dp=draw(some((1, 2, 4), most=2)),
+        dp=draw(some((1, 2, 4), least=2, most=2)),
         **{name: draw(some(choices, most=len(choices))) for name, choices in MODES.items()},
     )
 
@@ -61,7 +61,7 @@ def sweeps(draw: st.DrawFn) -> dict[str, Any]:
         "machine": replace(
             SIP,
             collective_model=draw(st.sampled_from(COLLECTIVE_MODELS)),
-            hbm_bytes=draw(st.sampled_from((1e9, 6e9, 20e9, 80e9, 1e12))),
+            hbm_bytes=draw(st.sampled_from((1e9, 20e9, 80e9, 1e12, 4e12))),
         ),
         "workload": Workload(
             phase=draw(st.sampled_from(("decode", "prefill"))),
