@@ -10,17 +10,19 @@ from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 import numpy as np
-import plotly.graph_objects as go
 
 from planner_core.figures.frame import (
     Drawn,
     FigureContext,
+    Sheet,
+    Trace,
     by_number,
     drawable,
     empty_figure,
     log_axis,
     log_note,
-    new_figure,
+    new_sheet,
+    trace,
 )
 from planner_core.figures.theme import DASHES, MARKERS, Theme
 from planner_core.figures.words import percent, seconds, sig
@@ -76,7 +78,7 @@ def interactivity_frontier(
     shown = _distinct([curve for curve in curves if len(curve.batch)])
     if not shown:
         return empty_figure(title=title, about=about, theme=theme, reason=NO_CURVES)
-    figure = new_figure(
+    sheet = new_sheet(
         title=title,
         about=about,
         theme=theme,
@@ -88,24 +90,26 @@ def interactivity_frontier(
     bold = _envelope(first) if per == "replica" else [(p.itl_s, p.tokens_per_s_per_node) for p in frontier]
     bold = [point for point in bold if drawable(point[0]) and drawable(point[1])]
     if bold:
-        figure.add_trace(_frontier_trace(bold, against, theme))
+        sheet.add(_frontier_trace(bold, against, theme))
     tps = sorted({curve.tp for curve in first})
     cps = sorted({curve.cp for curve in first})
     for alike in shown:
         slots = tps.index(alike[0].tp), cps.index(alike[0].cp)
-        figure.add_trace(_curve_trace(alike, slots, per, against, theme))
+        sheet.add(_curve_trace(alike, slots, per, against, theme))
     star = _star_trace(selected, per, against, theme)
     if star is not None:
-        figure.add_trace(star)
+        sheet.add(star)
     x_values = [_x(itl, against) for curve in first for itl in (curve.itl_s[0], curve.itl_s[-1])]
     y_values = [float(y) for curve in first for y in (_rates(curve, per).min(), _rates(curve, per).max())]
     if itl_ceiling_s is not None and drawable(itl_ceiling_s):
         x_values.append(_x(itl_ceiling_s, against))
-        _shade(figure, itl_ceiling_s, against, min(y_values), theme)
+        _shade(sheet, itl_ceiling_s, against, min(y_values), theme)
     x_title = "Inter-token latency [ms]" if against == "itl" else "Speed for a user [tok/s]"
-    figure.update_xaxes(log_axis(title=x_title, values=x_values))
-    figure.update_yaxes(log_axis(title=f"Throughput of a {per} [tok/s]", values=y_values))
-    return Drawn(figure=figure, alt=_alt(len(curves), bold, itl_ceiling_s, selected, per))
+    sheet.axes(
+        x=log_axis(title=x_title, values=x_values),
+        y=log_axis(title=f"Throughput of a {per} [tok/s]", values=y_values),
+    )
+    return sheet.drawn(alt=_alt(len(curves), bold, itl_ceiling_s, selected, per))
 
 
 def _distinct(curves: Sequence[InteractivityCurve]) -> list[list[InteractivityCurve]]:
@@ -140,13 +144,14 @@ def _picked(count: int, most: int) -> list[int]:
 
 def _curve_trace(
     alike: Sequence[InteractivityCurve], slots: tuple[int, int], per: Per, against: Against, theme: Theme
-) -> go.Scatter:
+) -> Trace:
     """Return one config: its colour tells TP, its dash CP, a marker its largest batch."""
     curve, name = alike[0], _name(alike)
     rates = _rates(curve, per)
     chosen = [at for at in _picked(len(curve.batch), MAX_CURVE_POINTS) if drawable(float(rates[at]))]
     colour = theme.series[slots[0] % len(theme.series)]
-    return go.Scatter(
+    return trace(
+        "scatter",
         x=by_number([_x(curve.itl_s[at], against) for at in chosen]),
         y=by_number([float(rates[at]) for at in chosen]),
         mode="lines+markers",
@@ -184,9 +189,10 @@ def _envelope(curves: Sequence[InteractivityCurve]) -> list[tuple[float, float]]
     return [(float(itl_s[at]), float(rate[at])) for at in order[risen]]
 
 
-def _frontier_trace(bold: Sequence[tuple[float, float]], against: Against, theme: Theme) -> go.Scatter:
+def _frontier_trace(bold: Sequence[tuple[float, float]], against: Against, theme: Theme) -> Trace:
     chosen = [bold[at] for at in _picked(len(bold), MAX_FRONTIER_POINTS)]
-    return go.Scatter(
+    return trace(
+        "scatter",
         x=by_number([_x(itl, against) for itl, _ in chosen]),
         y=by_number([rate for _, rate in chosen]),
         mode="lines",
@@ -197,17 +203,15 @@ def _frontier_trace(bold: Sequence[tuple[float, float]], against: Against, theme
     )
 
 
-def _shade(
-    figure: go.Figure, itl_ceiling_s: float, against: Against, lowest: float, theme: Theme
-) -> None:
+def _shade(sheet: Sheet, itl_ceiling_s: float, against: Against, lowest: float, theme: Theme) -> None:
     """Shade where the ITL target is met: left of the ceiling, or right of it in tokens/s a user."""
     limit = _x(itl_ceiling_s, against)
     beyond = limit / 1e4 if against == "itl" else limit * 1e4
-    figure.add_vrect(x0=limit, x1=beyond, fillcolor=theme.region, line_width=0, layer="below")
-    figure.add_vline(x=limit, line={"color": theme.accent, "dash": "dash", "width": 1.5})
+    sheet.vertical_band(x0=limit, x1=beyond, colour=theme.region)
+    sheet.vertical_line(x=limit, line={"color": theme.accent, "dash": "dash", "width": 1.5})
     met = f"meets the ITL target of {seconds(itl_ceiling_s)}"
     left = against == "itl"
-    figure.add_annotation(
+    sheet.note(
         log_note(
             x=limit,
             y=lowest,
@@ -220,13 +224,14 @@ def _shade(
     )
 
 
-def _star_trace(selected: PlanRow | None, per: Per, against: Against, theme: Theme) -> go.Scatter | None:
+def _star_trace(selected: PlanRow | None, per: Per, against: Against, theme: Theme) -> Trace | None:
     if selected is None or selected.itl_s is None or not drawable(selected.itl_s):
         return None
     rate = selected.tokens_per_s_per_node if per == "node" else selected.batch / selected.itl_s
     if not drawable(rate):
         return None
-    return go.Scatter(
+    return trace(
+        "scatter",
         x=[_x(selected.itl_s, against)],
         y=[rate],
         mode="markers",

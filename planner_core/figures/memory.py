@@ -10,20 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import plotly.graph_objects as go
-
 from planner_core.figures.frame import (
     LABEL_LIMIT,
     LEGEND_BELOW,
     ROOM_FOR_LEGEND,
     Drawn,
     FigureContext,
+    Sheet,
     empty_figure,
     hatched,
-    new_figure,
+    new_sheet,
+    trace,
 )
 from planner_core.figures.theme import SIZE_TEXT, Theme
-from planner_core.figures.words import as_typed, n_bytes, percent, plain
+from planner_core.figures.words import as_typed, n_bytes, percent
 from planner_core.memory_layout import MemoryLayout
 from planner_core.units import GB
 
@@ -99,7 +99,7 @@ def memory_bar(*, points: Sequence[LabelledMemory], about: FigureContext, theme:
         f"{at}. {as_typed(p.label, limit=LABEL_LIMIT)}" if many else as_typed(p.label, limit=LABEL_LIMIT)
         for at, p in enumerate(points, start=1)
     ]
-    figure = new_figure(
+    sheet = new_sheet(
         title=title,
         about=about,
         theme=theme,
@@ -113,8 +113,9 @@ def memory_bar(*, points: Sequence[LabelledMemory], about: FigureContext, theme:
     for slot, part in enumerate(layouts[0]):
         sizes = [layout[part] for layout in layouts]
         if any(sizes):
-            figure.add_trace(
-                go.Bar(
+            sheet.add(
+                trace(
+                    "bar",
                     orientation="h",
                     y=names,
                     x=[size / GB for size in sizes],
@@ -127,35 +128,31 @@ def memory_bar(*, points: Sequence[LabelledMemory], about: FigureContext, theme:
                     hoverinfo="text",
                 )
             )
-    _add_budgets(figure, names, points, theme)
+    _add_budgets(sheet, names, points, theme)
     totals = [float(point.memory.total_bytes) for point in points]
-    _add_totals(figure, names, points, theme)
+    _add_totals(sheet, names, points, theme)
     largest = max(*totals, *(point.memory.budget_bytes for point in points))
-    figure.update_xaxes(title={"text": "Memory a PE [GB]"}, range=[0.0, largest / GB * 1.16])
-    figure.update_yaxes(autorange="reversed", showgrid=False, ticks="", showticklabels=many)
+    sheet.axes(
+        x={"title": {"text": "Memory a PE [GB]"}, "range": [0.0, largest / GB * 1.16]},
+        y={"autorange": "reversed", "showgrid": False, "ticks": "", "showticklabels": many},
+    )
     told = "; ".join(
         f"{name} {n_bytes(total)} of {n_bytes(point.memory.budget_bytes)}"
         + ("" if bool(point.memory.fits) else ", does not fit")
         for name, total, point in zip(names, totals, points, strict=True)
     )
-    return Drawn(figure=figure, alt=plain(f"Memory of the most loaded PE against the budget: {told}."))
+    return sheet.drawn(alt=f"Memory of the most loaded PE against the budget: {told}.")
 
 
-def _add_budgets(
-    figure: go.Figure, names: Sequence[str], points: Sequence[LabelledMemory], theme: Theme
-) -> None:
+def _add_budgets(sheet: Sheet, names: Sequence[str], points: Sequence[LabelledMemory], theme: Theme) -> None:
     """Mark each point's budget with an upright stroke across its bar."""
     for at, point in enumerate(points):
-        figure.add_shape(
-            type="line",
-            x0=point.memory.budget_bytes / GB,
-            x1=point.memory.budget_bytes / GB,
-            y0=at - 0.42,
-            y1=at + 0.42,
-            line={"color": theme.text, "width": 2.5},
-        )
-    figure.add_trace(
-        go.Scatter(
+        x = point.memory.budget_bytes / GB
+        line = {"color": theme.text, "width": 2.5}
+        sheet.vertical_line(x=x, line=line, y0=at - 0.42, y1=at + 0.42)
+    sheet.add(
+        trace(
+            "scatter",
             x=[None],
             y=[names[0]],
             mode="markers",
@@ -166,20 +163,20 @@ def _add_budgets(
     )
 
 
-def _add_totals(
-    figure: go.Figure, names: Sequence[str], points: Sequence[LabelledMemory], theme: Theme
-) -> None:
+def _add_totals(sheet: Sheet, names: Sequence[str], points: Sequence[LabelledMemory], theme: Theme) -> None:
     """Write each total above its bar, in red where it does not fit."""
     for at, point in enumerate(points):
         total, budget = float(point.memory.total_bytes), point.memory.budget_bytes
         fits = total <= budget
-        figure.add_annotation(
-            x=(total if total < 0.85 * budget else max(total, budget)) / GB,
-            y=at,
-            text=f"<b>{n_bytes(total)}</b><br>{percent(total / budget)}" + ("" if fits else ", does not fit"),
-            showarrow=False,
-            xanchor="left",
-            xshift=8,
-            align="left",
-            font={"size": SIZE_TEXT, "color": theme.text if fits else theme.bad},
+        sheet.note(
+            {
+                "x": (total if total < 0.85 * budget else max(total, budget)) / GB,
+                "y": at,
+                "text": f"<b>{n_bytes(total)}</b><br>{percent(total / budget)}"
+                + ("" if fits else ", does not fit"),
+                "xanchor": "left",
+                "xshift": 8,
+                "align": "left",
+                "font": {"size": SIZE_TEXT, "color": theme.text if fits else theme.bad},
+            }
         )

@@ -10,11 +10,9 @@ cloud carries none.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from planner_core.auto_explore import ConfigScore
 from planner_core.figures.frame import (
@@ -22,12 +20,16 @@ from planner_core.figures.frame import (
     ROOM_FOR_LEGEND,
     Drawn,
     FigureContext,
+    Sheet,
+    Trace,
     by_number,
     degree_ticks,
     drawable,
     empty_figure,
+    lay_grid,
     log_axis,
-    new_figure,
+    new_sheet,
+    trace,
     wrapped,
 )
 from planner_core.figures.theme import SIZE_LABEL, SIZE_NOTE, Theme, binding_mark
@@ -140,9 +142,7 @@ def _by_binding(scores: Sequence[ConfigScore]) -> dict[str, list[ConfigScore]]:
     return dict(sorted(groups.items(), key=lambda item: -len(item[1])))
 
 
-def _thinned(
-    scores: Sequence[ConfigScore], x_of: _Value, y_of: _Value, *, cells: int
-) -> list[ConfigScore]:
+def _thinned(scores: Sequence[ConfigScore], x_of: _Value, y_of: _Value, *, cells: int) -> list[ConfigScore]:
     """One score for each cell of a log/log grid over the picture: the others would lie on top of it."""
     x, y = (np.log([value(score) for score in scores]) for value in (x_of, y_of))
     column, row = (
@@ -184,55 +184,50 @@ def pareto_projections(
     if not rows:
         return empty_figure(title=title, about=about, theme=theme, reason=NO_FRONT)
     behind, note = _framed(cloud, rows)
-    figure = make_subplots(
-        rows=1,
-        cols=3,
-        horizontal_spacing=0.075,
-        figure=new_figure(
-            title=title,
-            about=about,
-            theme=theme,
-            legend=LEGEND_BELOW,
-            margin=ROOM_FOR_LEGEND,
-            height=540,
-            hovermode="closest",
-        ),
+    sheet = new_sheet(
+        title=title,
+        about=about,
+        theme=theme,
+        legend=LEGEND_BELOW,
+        margin=ROOM_FOR_LEGEND,
+        height=540,
+        hovermode="closest",
     )
+    lay_grid(sheet, titles=["", "", ""], n_columns=3, gap_x=0.075, gap_y=0.0, theme=theme)
     groups = _by_binding(behind)
     everything = [*behind, *(score for _, score in rows)]
-    for position, ((x_title, x_of), (y_title, y_of)) in enumerate(_PROJECTIONS, start=1):
-        place = {"row": 1, "col": position}
+    for cell, ((x_title, x_of), (y_title, y_of)) in enumerate(_PROJECTIONS, start=1):
         for label, members in groups.items():
-            figure.add_trace(
-                _cloud_trace(label, members, x_of, y_of, theme, legend=position == 1), **place
-            )
-        for trace in _front_traces(rows, x_of, y_of, theme, baseline_row, legend=position == 1):
-            figure.add_trace(trace, **place)
+            sheet.add(_cloud_trace(label, members, x_of, y_of, theme, legend=cell == 1), cell=cell)
+        for one in _front_traces(rows, x_of, y_of, theme, baseline_row, legend=cell == 1):
+            sheet.add(one, cell=cell)
         x_values = [x_of(score) for score in everything]
         ticks = degree_ticks(x_values) if x_of is _pes else ()
-        figure.update_xaxes(log_axis(title=x_title, values=x_values, ticks=ticks), **place)
-        figure.update_yaxes(
-            log_axis(title=y_title, values=[y_of(score) for score in everything]), **place
+        sheet.axes(
+            x=log_axis(title=x_title, values=x_values, ticks=ticks),
+            y=log_axis(title=y_title, values=[y_of(score) for score in everything]),
+            cell=cell,
         )
-    _add_note(figure, note, theme)
-    return Drawn(figure=figure, alt=_alt("Three charts", rows, cloud, baseline_row))
+    _add_note(sheet, note, theme)
+    return sheet.drawn(alt=_alt("Three charts", rows, cloud, baseline_row))
 
 
-def _add_note(figure: go.Figure, note: str, theme: Theme) -> None:
+def _add_note(sheet: Sheet, note: str, theme: Theme) -> None:
     """Write a note at the top right, under the title's line."""
     if note:
-        figure.add_annotation(
-            text=wrapped(note, width=90),
-            align="right",
-            x=1,
-            y=1,
-            xref="paper",
-            yref="paper",
-            xanchor="right",
-            yanchor="bottom",
-            yshift=4,
-            showarrow=False,
-            font={"size": SIZE_NOTE, "color": theme.muted},
+        sheet.note(
+            {
+                "text": wrapped(note, width=90),
+                "align": "right",
+                "x": 1,
+                "y": 1,
+                "xref": "paper",
+                "yref": "paper",
+                "xanchor": "right",
+                "yanchor": "bottom",
+                "yshift": 4,
+                "font": {"size": SIZE_NOTE, "color": theme.muted},
+            }
         )
 
 
@@ -244,10 +239,11 @@ def _cloud_trace(
     theme: Theme,
     *,
     legend: bool,
-) -> go.Scatter:
+) -> Trace:
     mark = binding_mark(label, theme=theme)
     shown = _thinned(members, x_of, y_of, cells=CLOUD_CELLS)
-    return go.Scatter(
+    return trace(
+        "scatter",
         x=by_number([x_of(score) for score in shown]),
         y=by_number([y_of(score) for score in shown]),
         mode="markers",
@@ -270,12 +266,12 @@ def _front_traces(
     baseline_row: int | None,
     *,
     legend: bool,
-) -> list[go.Scatter]:
+) -> list[Trace]:
     """Return the front as ringed points along a thin line, and a star on the baseline."""
     ordered = sorted(rows, key=lambda item: (x_of(item[1]), y_of(item[1])))
     numbered = len(ordered) <= MAX_NUMBERED_ROWS
-    common: dict[str, Any] = {"hoverinfo": "text"}
-    front = go.Scatter(
+    front = trace(
+        "scatter",
         x=by_number([x_of(score) for _, score in ordered]),
         y=by_number([y_of(score) for _, score in ordered]),
         mode="lines+markers+text" if numbered else "lines+markers",
@@ -293,13 +289,14 @@ def _front_traces(
         name="Pareto front, by row" if numbered else "Pareto front",
         legendgroup="front",
         showlegend=legend,
-        **common,
+        hoverinfo="text",
     )
     starred = [(at, score) for at, score in rows if at == baseline_row]
     if not starred:
         return [front]
     at, score = starred[0]
-    star = go.Scatter(
+    star = trace(
+        "scatter",
         x=[x_of(score)],
         y=[y_of(score)],
         mode="markers",
@@ -314,7 +311,7 @@ def _front_traces(
         name=f"Baseline, row {at}",
         legendgroup="baseline",
         showlegend=legend,
-        **common,
+        hoverinfo="text",
     )
     return [front, star]
 
@@ -343,7 +340,7 @@ def pareto_3d(
     if not rows:
         return empty_figure(title=title, about=about, theme=theme, reason=NO_FRONT)
     behind, note = _framed(cloud, rows)
-    figure = new_figure(
+    sheet = new_sheet(
         title=title,
         about=about,
         theme=theme,
@@ -354,8 +351,9 @@ def pareto_3d(
     step = max(1, -(-len(behind) // MAX_3D_CLOUD))
     for label, members in _by_binding(behind[::step]).items():
         mark = binding_mark(label, theme=theme)
-        figure.add_trace(
-            go.Scatter3d(
+        sheet.add(
+            trace(
+                "scatter3d",
                 x=by_number([_pes(score) for score in members]),
                 y=by_number([_latency_ms(score) for score in members]),
                 z=by_number([_efficiency_percent(score) for score in members]),
@@ -374,23 +372,25 @@ def pareto_3d(
                 name=binding(label),
             )
         )
-    _add_front_3d(figure, rows, theme, baseline_row)
+    _add_front_3d(sheet, rows, theme, baseline_row)
     everything = [*behind, *(score for _, score in rows)]
     pes = [_pes(score) for score in everything]
-    figure.update_scenes(
-        xaxis=_scene_axis("PEs used", pes, ticks=degree_ticks(pes)[::2]),
-        yaxis=_scene_axis("Latency [ms]", [_latency_ms(score) for score in everything]),
-        zaxis=_scene_axis("Efficiency [%]", [_efficiency_percent(score) for score in everything]),
-        camera={"eye": {"x": 1.35, "y": 1.35, "z": 0.6}, "center": {"x": 0, "y": 0, "z": -0.1}},
-        aspectmode="manual",
-        aspectratio={"x": 1.3, "y": 1.3, "z": 0.85},
-    )
-    _add_note(figure, note, theme)
-    return Drawn(figure=figure, alt=_alt("A 3-D chart", rows, cloud, baseline_row))
+    sheet.layout["scene"] = {
+        "xaxis": log_axis(title="PEs used", values=pes, ticks=degree_ticks(pes)[::2]),
+        "yaxis": log_axis(title="Latency [ms]", values=[_latency_ms(score) for score in everything]),
+        "zaxis": log_axis(
+            title="Efficiency [%]", values=[_efficiency_percent(score) for score in everything]
+        ),
+        "camera": {"eye": {"x": 1.35, "y": 1.35, "z": 0.6}, "center": {"x": 0, "y": 0, "z": -0.1}},
+        "aspectmode": "manual",
+        "aspectratio": {"x": 1.3, "y": 1.3, "z": 0.85},
+    }
+    _add_note(sheet, note, theme)
+    return sheet.drawn(alt=_alt("A 3-D chart", rows, cloud, baseline_row))
 
 
 def _add_front_3d(
-    figure: go.Figure,
+    sheet: Sheet,
     rows: Sequence[tuple[int, ConfigScore]],
     theme: Theme,
     baseline_row: int | None,
@@ -402,8 +402,9 @@ def _add_front_3d(
     ):
         if not members:
             continue
-        figure.add_trace(
-            go.Scatter3d(
+        sheet.add(
+            trace(
+                "scatter3d",
                 x=by_number([_pes(score) for _, score in members]),
                 y=by_number([_latency_ms(score) for _, score in members]),
                 z=by_number([_efficiency_percent(score) for _, score in members]),
@@ -423,10 +424,6 @@ def _add_front_3d(
                 name=name,
             )
         )
-
-
-def _scene_axis(title: str, values: Sequence[float], ticks: Sequence[float] = ()) -> dict[str, Any]:
-    return log_axis(title=title, values=values, ticks=ticks)
 
 
 def _alt(

@@ -9,24 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
-
 from planner_core.figures.frame import (
     LEGEND_BELOW,
     ROOM_FOR_LEGEND,
     Drawn,
     FigureContext,
+    Sheet,
+    Trace,
     by_number,
     drawable,
     empty_figure,
     hatched,
+    lay_grid,
     log_axis,
-    new_figure,
+    new_sheet,
+    trace,
 )
 from planner_core.figures.memory import memory_hover, memory_parts, part_look
-from planner_core.figures.theme import SIZE_HEADING, SIZE_TEXT, Theme, component_slots
-from planner_core.figures.words import binding, context, n_bytes, operator, plain, seconds, sig
+from planner_core.figures.theme import SIZE_TEXT, Theme, component_slots
+from planner_core.figures.words import binding, context, n_bytes, operator, seconds, sig
 from planner_core.serving_plan import BucketPlan, OperatingPoint, PlanRow
 from planner_core.stage_latencies import COMMUNICATION
 from planner_core.units import GB
@@ -87,42 +88,32 @@ def selection_by_context(*, buckets: Sequence[BucketPlan], about: FigureContext,
         ),
         ("top right", "Throughput of a node [tok/s]", [row.tokens_per_s_per_node for _, row in chosen], []),
     )
-    figure = make_subplots(
-        rows=1,
-        cols=3,
-        horizontal_spacing=0.075,
-        subplot_titles=["Inter-token latency", "Time to first token", "Throughput"],
-        figure=new_figure(
-            title=title,
-            about=about,
-            theme=theme,
-            margin={"t": 100, "r": 56, **ROOM_FOR_LEGEND},
-            height=500,
-            legend=LEGEND_BELOW,
-            hovermode="closest",
-        ),
+    sheet = new_sheet(
+        title=title,
+        about=about,
+        theme=theme,
+        margin={"t": 100, "r": 56, **ROOM_FOR_LEGEND},
+        height=500,
+        legend=LEGEND_BELOW,
+        hovermode="closest",
     )
-    figure.update_annotations(font={"size": SIZE_HEADING, "color": theme.text}, yshift=8)
+    titles = ["Inter-token latency", "Time to first token", "Throughput"]
+    lay_grid(sheet, titles=titles, n_columns=3, gap_x=0.075, gap_y=0.0, theme=theme)
     tokens = [float(bucket.context_tokens) for bucket, _ in chosen]
-    for position, (side, y_title, values, targets) in enumerate(panels, start=1):
-        place = {"row": 1, "col": position}
-        for trace in _selection_traces(chosen, tokens, values, side, theme, legend=position == 1):
-            figure.add_trace(trace, **place)
+    for cell, (side, y_title, values, targets) in enumerate(panels, start=1):
         limits = [(x, y) for x, y in zip(tokens, targets, strict=False) if y is not None]
         if limits:
-            figure.add_trace(_target_trace(limits, theme, legend=position == 1), **place)
-        everything = [*values, *(y for _, y in limits)]
-        figure.update_yaxes(log_axis(title=y_title, values=everything), **place)
+            sheet.add(_target_trace(limits, theme, legend=cell == 1), cell=cell)
+        for one in _selection_traces(chosen, tokens, values, side, theme, legend=cell == 1):
+            sheet.add(one, cell=cell)
         axis = log_axis(title="Context length [tokens]", values=tokens, ticks=tokens)
         axis["ticktext"] = [context(count) for count in tokens]
-        figure.update_xaxes(axis, **place)
+        sheet.axes(x=axis, y=log_axis(title=y_title, values=[*values, *(y for _, y in limits)]), cell=cell)
     told = "; ".join(
         f"{context(bucket.context_tokens)} {row.label()}" + ("" if bucket.sla_met else " (misses a target)")
         for bucket, row in chosen
     )
-    return Drawn(
-        figure=figure, alt=f"ITL, TTFT and throughput of the selected config by context length: {told}."
-    )
+    return sheet.drawn(alt=f"ITL, TTFT and throughput of the selected config by context length: {told}.")
 
 
 def _ms(limits: Any) -> list[float | None]:
@@ -137,9 +128,10 @@ def _selection_traces(
     theme: Theme,
     *,
     legend: bool,
-) -> list[go.Scatter]:
+) -> list[Trace]:
     """Return the line with the configs' names, then the points that meet the targets and those that miss."""
-    line = go.Scatter(
+    line = trace(
+        "scatter",
         x=list(tokens),
         y=by_number(values),
         mode="lines+text",
@@ -159,7 +151,8 @@ def _selection_traces(
         at = [position for position, (bucket, _) in enumerate(chosen) if bucket.sla_met == met]
         if at:
             traces.append(
-                go.Scatter(
+                trace(
+                    "scatter",
                     x=[tokens[i] for i in at],
                     y=by_number([values[i] for i in at]),
                     mode="markers",
@@ -180,8 +173,9 @@ def _changes(labels: Sequence[str]) -> list[str]:
     return [label if at == 0 or label != labels[at - 1] else "" for at, label in enumerate(labels)]
 
 
-def _target_trace(limits: Sequence[tuple[float, float]], theme: Theme, *, legend: bool) -> go.Scatter:
-    return go.Scatter(
+def _target_trace(limits: Sequence[tuple[float, float]], theme: Theme, *, legend: bool) -> Trace:
+    return trace(
+        "scatter",
         x=[x for x, _ in limits],
         y=by_number([y for _, y in limits]),
         mode="lines",
@@ -219,36 +213,34 @@ def prefill_footprint(
     title = "Prefill footprint by context length"
     if not points:
         return empty_figure(title=title, about=about, theme=theme, reason=NO_PREFILL)
-    figure = make_subplots(
-        rows=1,
-        cols=2,
-        horizontal_spacing=0.09,
-        subplot_titles=["Time to first token", "Memory of the most loaded PE"],
-        figure=new_figure(
-            title=title,
-            about=about,
-            theme=theme,
-            barmode="stack",
-            bargap=0.35,
-            margin={"t": 100, "b": 116},
-            height=540,
-            legend={**LEGEND_BELOW, "traceorder": "normal"},
-        ),
+    sheet = new_sheet(
+        title=title,
+        about=about,
+        theme=theme,
+        barmode="stack",
+        bargap=0.35,
+        margin={"t": 100, "b": 116},
+        height=540,
+        legend={**LEGEND_BELOW, "traceorder": "normal"},
     )
-    figure.update_annotations(font={"size": SIZE_HEADING, "color": theme.text}, yshift=8)
+    titles = ["Time to first token", "Memory of the most loaded PE"]
+    lay_grid(sheet, titles=titles, n_columns=2, gap_x=0.09, gap_y=0.0, theme=theme)
     names = [f"{context(point.context_tokens)}<br>{_config(point)}" for point in points]
-    _add_times(figure, points, names, theme)
-    _add_target_strokes(figure, ttft_ceilings_s, names, theme)
-    _add_memory(figure, points, names, theme)
-    figure.update_xaxes(title={"text": "Context length [tokens], selected config"}, showgrid=False, ticks="")
-    figure.update_yaxes(title={"text": "TTFT [s]"}, rangemode="tozero", row=1, col=1)
-    figure.update_yaxes(title={"text": "Memory a PE [GB]"}, rangemode="tozero", row=1, col=2)
+    _add_times(sheet, points, names, theme)
+    _add_target_strokes(sheet, ttft_ceilings_s, names, theme)
+    _add_memory(sheet, points, names, theme)
+    for cell, y_title in enumerate(("TTFT [s]", "Memory a PE [GB]"), start=1):
+        sheet.axes(
+            x={"title": {"text": "Context length [tokens], selected config"}, "showgrid": False, "ticks": ""},
+            y={"title": {"text": y_title}, "rangemode": "tozero"},
+            cell=cell,
+        )
     told = "; ".join(
         f"{context(point.context_tokens)} {_config(point)} {seconds(float(point.step.latency_s))}, "
         f"{n_bytes(float(point.memory.total_bytes))} a PE"
         for point in points
     )
-    return Drawn(figure=figure, alt=plain(f"Prefill time and memory by context length: {told}."))
+    return sheet.drawn(alt=f"Prefill time and memory by context length: {told}.")
 
 
 def _config(point: OperatingPoint) -> str:
@@ -256,9 +248,7 @@ def _config(point: OperatingPoint) -> str:
     return " ".join(f"{name}{degree}" for name, degree in degrees if degree > 1 or name == "TP")
 
 
-def _add_times(
-    figure: go.Figure, points: Sequence[OperatingPoint], names: Sequence[str], theme: Theme
-) -> None:
+def _add_times(sheet: Sheet, points: Sequence[OperatingPoint], names: Sequence[str], theme: Theme) -> None:
     parts: dict[str, list[float]] = {}
     for at, point in enumerate(points):
         times = {component.name: float(component.time_s) for component in point.step.components}
@@ -267,8 +257,9 @@ def _add_times(
             parts.setdefault(name, [0.0] * len(points))[at] = time_s
     slots = component_slots(list(parts))
     for name, values in sorted(parts.items(), key=lambda item: item[0] == COMMUNICATION):
-        figure.add_trace(
-            go.Bar(
+        sheet.add(
+            trace(
+                "bar",
                 x=list(names),
                 y=values,
                 marker=hatched(colour=theme.series[slots[name]], slot=slots[name], theme=theme),
@@ -279,17 +270,16 @@ def _add_times(
                 hoverinfo="text",
                 name=operator(name),
             ),
-            row=1,
-            col=1,
         )
 
 
 def _strokes(
-    figure: go.Figure, y: Sequence[float], names: Sequence[str], name: str, colour: str, told: str, col: int
+    sheet: Sheet, y: Sequence[float], names: Sequence[str], name: str, colour: str, told: str, cell: int
 ) -> None:
     """Mark a limit with a level stroke across each bar."""
-    figure.add_trace(
-        go.Scatter(
+    sheet.add(
+        trace(
+            "scatter",
             x=list(names),
             y=list(y),
             mode="markers",
@@ -298,18 +288,17 @@ def _strokes(
             hoverinfo="text",
             name=name,
         ),
-        row=1,
-        col=col,
+        cell=cell,
     )
 
 
 def _add_target_strokes(
-    figure: go.Figure, ceilings_s: Sequence[float | None], names: Sequence[str], theme: Theme
+    sheet: Sheet, ceilings_s: Sequence[float | None], names: Sequence[str], theme: Theme
 ) -> None:
     limits = [(name, limit) for name, limit in zip(names, ceilings_s, strict=True) if limit is not None]
     if limits:
         _strokes(
-            figure,
+            sheet,
             [limit for _, limit in limits],
             [name for name, _ in limits],
             "TTFT target",
@@ -319,15 +308,14 @@ def _add_target_strokes(
         )
 
 
-def _add_memory(
-    figure: go.Figure, points: Sequence[OperatingPoint], names: Sequence[str], theme: Theme
-) -> None:
+def _add_memory(sheet: Sheet, points: Sequence[OperatingPoint], names: Sequence[str], theme: Theme) -> None:
     layouts = [memory_parts(point.memory) for point in points]
     for slot, part in enumerate(layouts[0]):
         sizes = [layout[part] for layout in layouts]
         if any(sizes):
-            figure.add_trace(
-                go.Bar(
+            sheet.add(
+                trace(
+                    "bar",
                     x=list(names),
                     y=[size / GB for size in sizes],
                     marker=part_look(slot, theme),
@@ -339,8 +327,7 @@ def _add_memory(
                     hoverinfo="text",
                     name=part,
                 ),
-                row=1,
-                col=2,
+                cell=2,
             )
     budgets = [point.memory.budget_bytes / GB for point in points]
-    _strokes(figure, budgets, names, "budget", theme.text, "budget {:.3g} GB", 2)
+    _strokes(sheet, budgets, names, "budget", theme.text, "budget {:.3g} GB", 2)

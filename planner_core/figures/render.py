@@ -190,9 +190,7 @@ def to_images(
     return found[0]
 
 
-async def _drawn(
-    pages: Sequence[go.Figure], options: Mapping[str, object], chrome: str
-) -> list[bytes]:
+async def _drawn(pages: Sequence[go.Figure], options: Mapping[str, object], chrome: str) -> list[bytes]:
     # kaleido starts Chrome without a sandbox, so it runs for root too; no MathJax: it would ask a server.
     import kaleido  # loads a browser driver: not for a figure shown in the app
 

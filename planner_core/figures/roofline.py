@@ -12,20 +12,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-
 from planner_core.figures.frame import (
     LABEL_LIMIT,
     Drawn,
     FigureContext,
+    Trace,
     drawable,
     empty_figure,
     log_axis,
     log_note,
-    new_figure,
+    new_sheet,
+    trace,
 )
 from planner_core.figures.theme import MARKERS, Theme, component_slots
-from planner_core.figures.words import as_typed, operator, percent, plain, rate, seconds, sig
+from planner_core.figures.words import as_typed, operator, percent, rate, seconds, sig
 from planner_core.hardware import Machine
 from planner_core.stage_latencies import StepLatency
 from planner_core.units import TERA
@@ -91,7 +91,7 @@ def roofline(
     ridge = peak / bandwidth
     low = min(ridge / 20.0, *(point.flop_per_byte / 3.0 for point in points))
     high = max(ridge * 10.0, *(point.flop_per_byte * 3.0 for point in points))
-    figure = new_figure(
+    sheet = new_sheet(
         title=title,
         about=about,
         theme=theme,
@@ -99,8 +99,9 @@ def roofline(
         hovermode="closest",
         height=540,
     )
-    figure.add_trace(
-        go.Scatter(
+    sheet.add(
+        trace(
+            "scatter",
             x=[low, ridge, high],
             y=[low * bandwidth / TERA, peak / TERA, peak / TERA],
             mode="lines",
@@ -118,12 +119,14 @@ def roofline(
     total_s = float(step.latency_s)
     slots = component_slots([point.name for point in points])
     for at, point in enumerate(points):
-        figure.add_trace(_trace(point, at, slots[point.name], total_s, theme))
+        sheet.add(_trace(point, at, slots[point.name], total_s, theme))
     floor = min(low * bandwidth, *(point.flops_per_s / 2.0 for point in points)) / TERA
-    figure.update_xaxes(log_axis(title="Arithmetic intensity [FLOP/B]", values=[low, high]))
-    figure.update_xaxes(range=[math.log10(low), math.log10(high)])
-    figure.update_yaxes(log_axis(title="Attained by one PE [TFLOP/s]", values=[floor, peak * 1.6 / TERA]))
-    figure.add_vline(x=ridge, line={"color": theme.muted, "dash": "dot", "width": 1.5})
+    x_axis = log_axis(title="Arithmetic intensity [FLOP/B]", values=[low, high])
+    sheet.axes(
+        x={**x_axis, "range": [math.log10(low), math.log10(high)]},
+        y=log_axis(title="Attained by one PE [TFLOP/s]", values=[floor, peak * 1.6 / TERA]),
+    )
+    sheet.vertical_line(x=ridge, line={"color": theme.muted, "dash": "dot", "width": 1.5})
     for note in (
         log_note(x=ridge, y=floor, text=f"ridge {sig(ridge)} FLOP/B", theme=theme, xanchor="left", xshift=6),
         log_note(
@@ -147,11 +150,11 @@ def roofline(
             yshift=4,
         ),
     ):
-        figure.add_annotation(note)
-    return Drawn(figure=figure, alt=_alt(points, ridge, peak, bandwidth))
+        sheet.note(note)
+    return sheet.drawn(alt=_alt(points, ridge, peak, bandwidth))
 
 
-def _trace(point: _Point, at: int, slot: int, total_s: float, theme: Theme) -> go.Scatter:
+def _trace(point: _Point, at: int, slot: int, total_s: float, theme: Theme) -> Trace:
     """Return one point; each is drawn smaller than the one before, so that equal ones all show."""
     last = point.name == WHOLE_STEP
     name = point.name if last else operator(point.name)
@@ -162,7 +165,8 @@ def _trace(point: _Point, at: int, slot: int, total_s: float, theme: Theme) -> g
         "line": {"color": theme.paper, "width": 1.5},
     }
     share = "" if last else f", {percent(point.time_s / total_s)} of the step"
-    return go.Scatter(
+    return trace(
+        "scatter",
         x=[point.flop_per_byte],
         y=[point.flops_per_s / TERA],
         mode="markers",
@@ -182,7 +186,7 @@ def _alt(points: Sequence[_Point], ridge: float, peak: float, bandwidth: float) 
         f"{'memory' if point.flop_per_byte < ridge else 'compute'} bound"
         for point in points[:-1]
     )
-    return plain(
+    return (
         f"Roofline with {rate(bandwidth, unit='B/s')} of memory bandwidth and a peak of "
         f"{rate(peak, unit='FLOP/s')}, ridge at {sig(ridge)} FLOP/B: {sides}."
     )

@@ -11,21 +11,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
-
 from planner_core.auto_explore import Config, ParallelismSensitivityRow
 from planner_core.figures.frame import (
     LEGEND_BELOW,
     ROOM_FOR_LEGEND,
     Drawn,
     FigureContext,
+    Sheet,
+    Trace,
     by_number,
     degree_ticks,
     drawable,
     empty_figure,
+    lay_grid,
     log_axis,
-    new_figure,
+    new_sheet,
+    trace,
     wrapped,
 )
 from planner_core.figures.theme import SIZE_HEADING, SIZE_LABEL, Theme
@@ -137,63 +138,45 @@ def sensitivity_panel(
         reason = "There is no baseline to vary. Pick a row of the Pareto front."
         return empty_figure(title=title, about=about, theme=theme, reason=reason)
     n_rows = -(-len(by_knob) // n_columns)
-    figure = make_subplots(
-        rows=n_rows,
-        cols=n_columns,
-        subplot_titles=[KNOB_TITLES.get(knob, knob.upper()) for knob in by_knob],
-        horizontal_spacing=0.06 if n_columns > 1 else 0.0,
-        vertical_spacing=0.18 if n_rows == 2 else 0.09,
-        shared_yaxes="all",
-        figure=new_figure(
-            title=title,
-            about=about,
-            theme=theme,
-            hovermode="closest",
-            margin={"t": 100},
-            height=140 + 320 * n_rows,
-        ),
+    sheet = new_sheet(
+        title=title,
+        about=about,
+        theme=theme,
+        hovermode="closest",
+        margin={"t": 100},
+        height=140 + 320 * n_rows,
     )
-    free_cell = n_rows * n_columns > len(by_knob)
-    figure.update_layout(_legend_place(figure, free_cell))
-    figure.update_annotations(font={"size": SIZE_HEADING, "color": theme.text}, yshift=4)
+    lay_grid(
+        sheet,
+        titles=[KNOB_TITLES.get(knob, knob.upper()) for knob in by_knob],
+        n_columns=n_columns,
+        gap_x=0.05,
+        gap_y=0.18 if n_rows == 2 else 0.09,
+        theme=theme,
+        share_y=True,
+    )
     latencies = [row.latency_s * 1e3 for members in by_knob.values() for row in members]
-    for position, members in enumerate(by_knob.values()):
-        place = {"row": position // n_columns + 1, "col": position % n_columns + 1}
-        _add_knob(figure, members, theme, budget_bytes, place, legend=position == 0)
+    for cell, members in enumerate(by_knob.values(), start=1):
+        for one in _knob_traces(members, theme, budget_bytes):
+            sheet.add(one, cell=cell)
         values = [float(row.value) for row in members]
-        knob = members[0].knob.upper()
-        x_axis = log_axis(title=f"{knob} [ranks]", values=values, ticks=degree_ticks(values))
-        figure.update_xaxes(x_axis, **place)
-        y_title = "Latency [ms]" if place["col"] == 1 else ""
-        figure.update_yaxes(log_axis(title=y_title, values=latencies), **place)
-        figure.add_vline(
-            x=getattr(baseline, members[0].knob),
-            line={"dash": "dot", "color": theme.accent, "width": 2},
-            **place,
+        knob = members[0].knob
+        y_title = "Latency [ms]" if (cell - 1) % n_columns == 0 else ""
+        sheet.axes(
+            x=log_axis(title=f"{knob.upper()} [ranks]", values=values, ticks=degree_ticks(values)),
+            y=log_axis(title=y_title, values=latencies),
+            cell=cell,
         )
-    _add_legend_keys(figure, by_knob, theme)
-    if free_cell:
-        _add_summary(figure, by_knob, budget_bytes, theme)
-    return Drawn(figure=figure, alt=_alt(title, by_knob))
-
-
-def _legend_place(figure: go.Figure, free_cell: bool) -> dict[str, Any]:
-    """Put the legend into the free last cell, or under the figure."""
-    if not free_cell:
-        return {"legend": LEGEND_BELOW, "margin": {"t": 100, **ROOM_FOR_LEGEND}}
-    left = list(figure.select_xaxes())[-1].domain[0]
-    top = list(figure.select_yaxes())[-1].domain[1]
-    return {
-        "legend": {
-            "x": left,
-            "y": top,
-            "xanchor": "left",
-            "yanchor": "top",
-            "font": {"size": SIZE_LABEL},
-            "tracegroupgap": 4,
-            "title": {"text": "<b>How to read it</b>", "font": {"size": SIZE_HEADING}},
-        }
-    }
+        line = {"dash": "dot", "color": theme.accent, "width": 2}
+        sheet.vertical_line(x=getattr(baseline, knob), line=line, cell=cell)
+    every = [row for members in by_knob.values() for row in members]
+    for one in _legend_keys(every, theme):
+        sheet.add(one)
+    if n_rows * n_columns > len(by_knob):
+        _fill_free_cell(sheet, by_knob, budget_bytes, theme)
+    else:
+        sheet.layout |= {"legend": LEGEND_BELOW, "margin": {"t": 100, **ROOM_FOR_LEGEND}}
+    return sheet.drawn(alt=_alt(title, by_knob))
 
 
 def _segments(members: Sequence[Row]) -> tuple[list[float | None], list[float | None], list[Row | None]]:
@@ -213,54 +196,46 @@ def _segments(members: Sequence[Row]) -> tuple[list[float | None], list[float | 
     return x, y, owners
 
 
-def _add_knob(
-    figure: go.Figure,
-    members: Sequence[Row],
-    theme: Theme,
-    budget_bytes: float | None,
-    place: dict[str, int],
-    *,
-    legend: bool,
-) -> None:
+def _knob_traces(members: Sequence[Row], theme: Theme, budget_bytes: float | None) -> list[Trace]:
+    """Return one knob's line through what fits, its Xs, its steps and its baseline."""
     shown = thinned(members)
     x, y, owners = _segments(shown)
-    lone = len([row for row in shown if row.fits]) == 1
-    figure.add_trace(
-        go.Scatter(
-            x=x,
-            y=y,
-            mode="lines+markers" if lone else "lines",
-            line={"color": theme.series[0], "width": 2.5, "shape": "linear"},
-            marker={"size": 5, "color": theme.series[0]},
-            hovertext=["" if row is None else _hover(row, budget_bytes) for row in owners],
-            hoverinfo="text",
-            name="fits",
-            legendgroup="fits",
-            showlegend=False,
-        ),
-        **place,
+    lone = sum(row.fits for row in shown) == 1
+    line = trace(
+        "scatter",
+        x=x,
+        y=y,
+        mode="lines+markers" if lone else "lines",
+        line={"color": theme.series[0], "width": 2.5},
+        marker={"size": 5, "color": theme.series[0]},
+        hovertext=["" if row is None else _hover(row, budget_bytes) for row in owners],
+        hoverinfo="text",
+        name="fits",
+        showlegend=False,
     )
-    steps = [row for row in shown if row.fits and row.step_note]
-    for group, chosen, marker in (
+    marked = (
         ("does not fit", [row for row in shown if not row.fits], _unfit_marker(theme)),
-        ("step", steps, _step_marker(theme)),
+        ("step", [row for row in shown if row.fits and row.step_note], _step_marker(theme)),
         ("baseline", [row for row in shown if row.is_baseline and row.fits], _baseline_marker(theme)),
-    ):
-        if chosen:
-            figure.add_trace(
-                go.Scatter(
-                    x=[row.value for row in chosen],
-                    y=by_number([row.latency_s * 1e3 for row in chosen]),
-                    mode="markers",
-                    marker=marker,
-                    hovertext=[_hover(row, budget_bytes) for row in chosen],
-                    hoverinfo="text",
-                    name=group,
-                    legendgroup=group,
-                    showlegend=False,
-                ),
-                **place,
+    )
+    return [
+        line,
+        *(
+            trace(
+                "scatter",
+                x=[row.value for row in chosen],
+                y=by_number([row.latency_s * 1e3 for row in chosen]),
+                mode="markers",
+                marker=marker,
+                hovertext=[_hover(row, budget_bytes) for row in chosen],
+                hoverinfo="text",
+                name=name,
+                showlegend=False,
             )
+            for name, chosen, marker in marked
+            if chosen
+        ),
+    ]
 
 
 def _unfit_marker(theme: Theme) -> dict[str, Any]:
@@ -281,53 +256,61 @@ def _baseline_marker(theme: Theme) -> dict[str, Any]:
     return {"symbol": "circle", "size": 9, "color": theme.accent, "line": line}
 
 
-def _add_legend_keys(figure: go.Figure, by_knob: dict[str, list[Row]], theme: Theme) -> None:
-    """Explain the marks, whichever of them a subplot happens to have."""
-    every = [row for members in by_knob.values() for row in members]
-    keys: list[tuple[str, dict[str, Any]]] = [
-        ("fits", {"mode": "lines", "line": {"color": theme.series[0], "width": 2.5}}),
-        ("baseline", {"mode": "lines+markers", "line": {"color": theme.accent, "width": 2, "dash": "dot"}}),
+def _legend_keys(every: Sequence[Row], theme: Theme) -> list[Trace]:
+    """Return traces without points that explain the marks, whichever of them a cell happens to have."""
+    line = {"color": theme.series[0], "width": 2.5}
+    dotted = {"color": theme.accent, "width": 2, "dash": "dot"}
+    keys: list[tuple[str, Trace]] = [
+        ("fits", {"mode": "lines", "line": line}),
+        ("baseline", {"mode": "lines+markers", "line": dotted, "marker": _baseline_marker(theme)}),
     ]
-    keys[1][1]["marker"] = _baseline_marker(theme)
     unfit = sorted({row.reason for row in every if not row.fits})
     if unfit:
-        name = wrapped(f"does not fit, for lack of: {', '.join(unfit)}; drawn at the latency it would have", width=44)
-        keys.append((name, {"mode": "markers", "marker": _unfit_marker(theme)}))
+        name = f"does not fit, for lack of: {', '.join(unfit)}; drawn at the latency it would have"
+        keys.append((wrapped(name, width=44), {"mode": "markers", "marker": _unfit_marker(theme)}))
     if any(row.step_note and row.fits for row in every):
         keys.append(("a group crosses a tier boundary", {"mode": "markers", "marker": _step_marker(theme)}))
-    for name, look in keys:
-        figure.add_trace(
-            go.Scatter(x=[None], y=[None], name=name, hoverinfo="skip", showlegend=True, **look), row=1, col=1
-        )
+    return [trace("scatter", x=[None], y=[None], name=name, hoverinfo="skip", **look) for name, look in keys]
 
 
-def _add_summary(
-    figure: go.Figure, by_knob: dict[str, list[Row]], budget_bytes: float | None, theme: Theme
+def _fill_free_cell(
+    sheet: Sheet, by_knob: dict[str, list[Row]], budget_bytes: float | None, theme: Theme
 ) -> None:
-    """Write the baseline's numbers, and the best value of each knob, at the foot of the free last cell."""
+    """Put into the free last cell how to read the figure, the baseline's numbers, each knob's best value."""
+    foot = sheet.layout[f"yaxis{len(by_knob)}"]["domain"]
+    left = sheet.layout["xaxis3"]["domain"][0]
+    sheet.layout["legend"] = {
+        "x": left,
+        "y": foot[1],
+        "xanchor": "left",
+        "yanchor": "top",
+        "font": {"size": SIZE_LABEL},
+        "title": {"text": "<b>How to read it</b>", "font": {"size": SIZE_HEADING}},
+    }
     baseline = next((row for members in by_knob.values() for row in members if row.is_baseline), None)
     if baseline is None:
         return
-    lines = [f"<b>Baseline</b> {seconds(baseline.latency_s)}, {baseline.pes_used:,} PEs"]
-    lines.append(f"memory {_memory(baseline, budget_bytes)}")
-    lines.append(f"binds: {binding(baseline.binding)}")
-    if not baseline.fits:
-        lines.append(f"<b>does not fit: {baseline.reason}</b>")
-    lines += ["", "<b>Fastest that fits</b>, the others held"]
-    lines += [f"{knob.upper()} {_best(members)}" for knob, members in by_knob.items()]
-    last_x, last_y = list(figure.select_xaxes())[-1], list(figure.select_yaxes())[-1]
-    figure.add_annotation(
-        text="<br>".join(lines),
-        x=last_x.domain[0],
-        y=last_y.domain[0],
-        xref="paper",
-        yref="paper",
-        xanchor="left",
-        yanchor="bottom",
-        xshift=8,
-        align="left",
-        showarrow=False,
-        font={"size": SIZE_LABEL, "color": theme.text},
+    lines = [
+        f"<b>Baseline</b>: {seconds(baseline.latency_s)}, {baseline.pes_used:,} PEs",
+        f"memory {_memory(baseline, budget_bytes)}",
+        f"binds: {binding(baseline.binding)}" if baseline.fits else f"<b>does not fit: {baseline.reason}</b>",
+        "",
+        "<b>Fastest that fits</b>, the others held",
+        *(f"{knob.upper()} {_best(members)}" for knob, members in by_knob.items()),
+    ]
+    sheet.note(
+        {
+            "text": "<br>".join(lines),
+            "x": left,
+            "y": foot[0],
+            "xref": "paper",
+            "yref": "paper",
+            "xanchor": "left",
+            "yanchor": "bottom",
+            "xshift": 8,
+            "align": "left",
+            "font": {"size": SIZE_LABEL, "color": theme.text},
+        }
     )
 
 

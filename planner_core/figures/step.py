@@ -10,20 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import plotly.graph_objects as go
-
 from planner_core.figures.frame import (
     LABEL_LIMIT,
     LEGEND_BELOW,
     ROOM_FOR_LEGEND,
     Drawn,
     FigureContext,
+    Trace,
     empty_figure,
     hatched,
-    new_figure,
+    new_sheet,
+    trace,
 )
 from planner_core.figures.theme import SIZE_TEXT, Theme, component_slots
-from planner_core.figures.words import as_typed, binding, n_bytes, operator, percent, plain, rate, seconds
+from planner_core.figures.words import as_typed, binding, n_bytes, operator, percent, rate, seconds
 from planner_core.stage_latencies import COMMUNICATION, Component, Stage, StepLatency
 
 NO_STEP = "The step takes no time: no layers, or a batch of zero. Choose a batch of 1 or more."
@@ -128,7 +128,7 @@ def step_waterfall(*, step: StepLatency, about: FigureContext, theme: Theme) -> 
         return empty_figure(title=title, about=about, theme=theme, reason=NO_STEP)
     bars = _bars(step)
     scale, unit = _unit(total_s)
-    figure = new_figure(
+    sheet = new_sheet(
         title=title,
         about=about,
         theme=theme,
@@ -144,8 +144,9 @@ def step_waterfall(*, step: StepLatency, about: FigureContext, theme: Theme) -> 
         chosen = [bar for bar in bars if bar.kind == kind]
         if not chosen:
             continue
-        figure.add_trace(
-            go.Bar(
+        sheet.add(
+            trace(
+                "bar",
                 orientation="h",
                 y=[bar.row for bar in chosen],
                 x=[bar.length_s * scale for bar in chosen],
@@ -163,12 +164,23 @@ def step_waterfall(*, step: StepLatency, about: FigureContext, theme: Theme) -> 
             )
         )
     rows = list(dict.fromkeys(bar.row for bar in bars))
-    figure.update_yaxes(
-        categoryorder="array", categoryarray=rows, autorange="reversed", showgrid=False, ticks=""
+    sheet.axes(
+        x={"title": {"text": f"Time in the step [{unit}]"}, "range": [0.0, total_s * scale * 1.14]},
+        y=_rows_axis(rows),
     )
-    figure.update_xaxes(title={"text": f"Time in the step [{unit}]"}, range=[0.0, total_s * scale * 1.14])
-    figure.add_vline(x=total_s * scale, line={"color": theme.muted, "width": 1.5, "dash": "dot"})
-    return Drawn(figure=figure, alt=_waterfall_alt(step))
+    sheet.vertical_line(x=total_s * scale, line={"color": theme.muted, "width": 1.5, "dash": "dot"})
+    return sheet.drawn(alt=_waterfall_alt(step))
+
+
+def _rows_axis(rows: Sequence[str]) -> Trace:
+    """Return a y axis of named rows, the first at the top."""
+    return {
+        "categoryorder": "array",
+        "categoryarray": list(rows),
+        "autorange": "reversed",
+        "showgrid": False,
+        "ticks": "",
+    }
 
 
 def _bar_text(bar: _Bar, total_s: float) -> str:
@@ -176,10 +188,8 @@ def _bar_text(bar: _Bar, total_s: float) -> str:
 
 
 def _waterfall_alt(step: StepLatency) -> str:
-    parts = [
-        f"{_row_name(component)} {seconds(float(component.time_s))}" for component in step.components
-    ]
-    return plain(
+    parts = [f"{_row_name(component)} {seconds(float(component.time_s))}" for component in step.components]
+    return (
         f"Waterfall of a step of {seconds(float(step.latency_s))}: {', '.join(parts)}, communication "
         f"{seconds(float(step.communication_s))}. {binding(step.binding)} binds."
     )
@@ -203,7 +213,7 @@ def operator_floors(*, step: StepLatency, about: FigureContext, theme: Theme) ->
     if not ranked:
         return empty_figure(title=title, about=about, theme=theme, reason=NO_STEP)
     scale, unit = _unit(ranked[0][1])
-    figure = new_figure(
+    sheet = new_sheet(
         title=title,
         about=about,
         theme=theme,
@@ -218,8 +228,9 @@ def operator_floors(*, step: StepLatency, about: FigureContext, theme: Theme) ->
         chosen = [item for item, found in zip(ranked, kinds, strict=True) if found == kind]
         if not chosen:
             continue
-        figure.add_trace(
-            go.Bar(
+        sheet.add(
+            trace(
+                "bar",
                 orientation="h",
                 y=[_stage_row(stage) for stage, _ in chosen],
                 x=[time_s * scale for _, time_s in chosen],
@@ -233,20 +244,12 @@ def operator_floors(*, step: StepLatency, about: FigureContext, theme: Theme) ->
                 name=f"{kind} bound" if kind != WAIT else kind,
             )
         )
-    figure.update_yaxes(
-        categoryorder="array",
-        categoryarray=[_stage_row(stage) for stage, _ in ranked],
-        autorange="reversed",
-        showgrid=False,
-        ticks="",
-    )
-    figure.update_xaxes(
-        title={"text": f"Floor, all layers [{unit}]"}, range=[0.0, ranked[0][1] * scale * 1.12]
+    sheet.axes(
+        x={"title": {"text": f"Floor, all layers [{unit}]"}, "range": [0.0, ranked[0][1] * scale * 1.12]},
+        y=_rows_axis([_stage_row(stage) for stage, _ in ranked]),
     )
     top = ", ".join(f"{_stage_row(stage)} {seconds(time_s)}" for stage, time_s in ranked[:3])
-    return Drawn(
-        figure=figure, alt=plain(f"Bars of {len(ranked)} operators' floors; the longest are {top}.")
-    )
+    return sheet.drawn(alt=f"Bars of {len(ranked)} operators' floors; the longest are {top}.")
 
 
 def _timed_stages(step: StepLatency) -> list[tuple[Stage, float]]:
@@ -308,7 +311,7 @@ def compare_steps(*, points: Sequence[LabelledStep], about: FigureContext, theme
         return empty_figure(title=title, about=about, theme=theme, reason=reason)
     longest_s = max(float(point.step.latency_s) for point in shown)
     scale, unit = _unit(longest_s)
-    figure = new_figure(
+    sheet = new_sheet(
         title=title,
         about=about,
         theme=theme,
@@ -325,8 +328,9 @@ def compare_steps(*, points: Sequence[LabelledStep], about: FigureContext, theme
     slots = component_slots(labels)
     for label in labels:
         values = [part.get(label, 0.0) for part in parts]
-        figure.add_trace(
-            go.Bar(
+        sheet.add(
+            trace(
+                "bar",
                 orientation="h",
                 y=names,
                 x=[value * scale for value in values],
@@ -340,8 +344,9 @@ def compare_steps(*, points: Sequence[LabelledStep], about: FigureContext, theme
             )
         )
     totals = [float(point.step.latency_s) for point in shown]
-    figure.add_trace(
-        go.Scatter(
+    sheet.add(
+        trace(
+            "scatter",
             x=[total * scale for total in totals],
             y=names,
             mode="text",
@@ -352,10 +357,11 @@ def compare_steps(*, points: Sequence[LabelledStep], about: FigureContext, theme
             showlegend=False,
         )
     )
-    figure.update_yaxes(autorange="reversed", showgrid=False, ticks="")
-    figure.update_xaxes(title={"text": f"Step [{unit}]"}, range=[0.0, longest_s * scale * 1.12])
+    sheet.axes(
+        x={"title": {"text": f"Step [{unit}]"}, "range": [0.0, longest_s * scale * 1.12]}, y=_rows_axis(names)
+    )
     told = "; ".join(f"{name} {seconds(total)}" for name, total in zip(names, totals, strict=True))
-    return Drawn(figure=figure, alt=plain(f"Stacked bars of {len(shown)} steps on one scale: {told}."))
+    return sheet.drawn(alt=f"Stacked bars of {len(shown)} steps on one scale: {told}.")
 
 
 def _parts(step: StepLatency) -> dict[str, float]:

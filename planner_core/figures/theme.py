@@ -13,9 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, Literal
-
-import plotly.graph_objects as go
+from typing import Any, Final, Literal
 
 Mode = Literal["light", "dark"]
 
@@ -201,7 +199,7 @@ def binding_mark(binding: str, *, theme: Theme) -> Mark:
 
 
 @cache
-def template(theme: Theme) -> go.layout.Template:
+def template(theme: Theme) -> dict[str, Any]:
     """Return the Plotly template of a theme: transparent, so that a figure sits on any page.
 
     Parameters
@@ -211,7 +209,8 @@ def template(theme: Theme) -> go.layout.Template:
 
     Returns
     -------
-    plotly.graph_objects.layout.Template
+    dict
+        Made once a theme: not to be changed.
     """
     axis = {
         "gridcolor": theme.grid,
@@ -233,8 +232,8 @@ def template(theme: Theme) -> go.layout.Template:
         "tickfont": {"size": SIZE_TEXT, "color": theme.muted},
         "title": {"font": {"size": SIZE_LABEL}},
     }
-    return go.layout.Template(
-        layout={
+    return {
+        "layout": {
             "colorway": list(theme.series),
             "font": {"family": FONT, "size": SIZE_LABEL, "color": theme.text},
             "title": {
@@ -262,4 +261,4 @@ def template(theme: Theme) -> go.layout.Template:
             "modebar": {"bgcolor": CLEAR, "color": theme.muted, "activecolor": theme.accent},
             "margin": {"l": 72, "r": 24, "t": 72, "b": 56},
         }
-    )
+    }
