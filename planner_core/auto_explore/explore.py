@@ -134,6 +134,11 @@ def _best_efficiency_s(
     return floor_s / parallelism.pes_used
 
 
+def _efficiency(best_s: FloatArray, latency_s: FloatArray) -> FloatArray:
+    """Return best over actual latency, in (0, 1]: the two sums may round a last digit past each other."""
+    return np.minimum(best_s / latency_s, 1.0)
+
+
 def score_configs(
     *,
     configs: Sequence[Config],
@@ -174,7 +179,7 @@ def score_configs(
     best_s = _best_efficiency_s(
         model=model, machine=machine, parallelism=parallelism, workload=workload
     )
-    efficiency = np.broadcast_to(best_s / latency_s, (count,))
+    efficiency = np.broadcast_to(_efficiency(best_s, latency_s), (count,))
     tokens = (
         parallelism.dp
         * parallelism.cp
@@ -371,7 +376,7 @@ def _merge_front(
         [
             lowest_s,
             np.broadcast_to(parallelism.pes_used, spread).ravel(),
-            -np.broadcast_to(best_s, spread).ravel() / lowest_s,
+            -_efficiency(np.broadcast_to(best_s, spread).ravel(), lowest_s),
         ],
         axis=1,
     )

@@ -351,3 +351,18 @@ def test_what_a_named_config_lacks(config: Config, reason: str) -> None:
 def test_wrong_axes_are_refused(axes: ExploreAxes) -> None:
     with pytest.raises(InvalidSpec, match="allowed: "):
         explore(model=LLAMA, machine=SIP, workload=DECODE_8K, axes=axes)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("phase", ["decode", "prefill"])
+def test_efficiency_reaches_one_and_never_passes_it(name: str, phase: str) -> None:
+    """One PE that computes all the time: the floor is the step itself, summed in another order."""
+    slow = replace(SIP, peak_flops_per_s={"bf16": 1e9}, hbm_bytes=1e15)
+    for batch in range(1, 40):
+        (score,) = score_configs(
+            configs=[Config()],
+            model=preset_model(name),
+            machine=slow,
+            workload=Workload(phase=phase, context_tokens=777 * batch, batch=batch),
+        )
+        assert 1.0 - 1e-12 <= score.efficiency <= 1.0
