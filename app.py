@@ -5,23 +5,7 @@ Owns: what is around a page, and the order of a run. Run it with `streamlit run 
 
 import streamlit as st
 
-from ui import guard, layout, pages, state, theme
-
-
-def _navigation(entries: tuple[pages.PageEntry, ...]) -> st.Page:
-    """Register the pages; the links keep the state's parameter in the URL."""
-    made = [
-        st.Page(entry.file, title=entry.title, url_path=entry.name, default=index == 0)
-        for index, entry in enumerate(entries)
-    ]
-    chosen = st.navigation(made, position="hidden")
-    with st.sidebar:
-        st.html('<div class="planner-brand">Inference planner</div>')
-        for page, entry in zip(made, entries, strict=True):
-            st.page_link(
-                page, label=entry.title, help=entry.purpose, query_params=state.query(), width="stretch"
-            )
-    return chosen
+from ui import guard, layout, navigation, pages, state, theme
 
 
 def _head() -> None:
@@ -39,5 +23,5 @@ st.set_page_config(
     menu_items={"About": "Analytic planner for LLM inference parallelism."},
 )
 guard.run(_head, place="head")
-page = _navigation(pages.available())
+page = navigation.navigation(pages.available())
 guard.run(page.run, place=page.url_path or "page")

@@ -25,6 +25,16 @@ def key_of(at: str) -> str:
     return f"field_{at.replace('.', '_')}"
 
 
+def feed(key: str, shown: Any) -> None:
+    """Set a widget's value where it has another one; give `shown` as its default too.
+
+    The default is what a browser shows that has no value of the widget: on a page that is opened or come back
+    to. Setting the value each time would do that as well, and overwrite what is being typed.
+    """
+    if key in st.session_state and st.session_state[key] != shown:
+        st.session_state[key] = shown
+
+
 @guard.callback
 def _commit(at: str, key: str, convert: Callable[[Any], Any] | None) -> None:
     """Write what the user set to the state."""
@@ -43,10 +53,9 @@ def _accepts_none(at: str) -> bool:
 
 
 def _fed(at: str, shown: Any, convert: Callable[[Any], Any] | None = None) -> dict[str, Any]:
-    """Put the state's value under the widget's key, and return key and callback."""
+    """Keep the widget's value at the state's, and return its key and callback."""
     key = key_of(at)
-    if key not in st.session_state or st.session_state[key] != shown:
-        st.session_state[key] = shown
+    feed(key, shown)
     return {"key": key, "on_change": _commit, "args": (at, key, convert)}
 
 
@@ -62,7 +71,7 @@ def slider(
     kind = int if isinstance(min_value, int) and isinstance(max_value, int) else float
     value = _value(at, fallback if fallback is not None else min_value)
     shown = kind(min(max(value, min_value), max_value))
-    st.slider(label, min_value=min_value, max_value=max_value, **_fed(at, shown), **options)
+    st.slider(label, min_value, max_value, shown, **_fed(at, shown), **options)
     return value
 
 
@@ -70,7 +79,7 @@ def select_slider(label: str, *, at: str, options: Sequence[_Value], fallback: _
     """Show a slider over listed values; a value off the list is shown at the nearest of them."""
     value = _value(at, fallback)
     shown = value if value in options else min(options, key=lambda option: abs(option - value))  # type: ignore[operator]
-    st.select_slider(label, options=options, **_fed(at, shown), **more)
+    st.select_slider(label, options=options, value=shown, **_fed(at, shown), **more)
     result: _Value = value
     return result
 
@@ -90,7 +99,7 @@ def number(
     if shown is not None:
         shown = max(shown, min_value) if min_value is not None else shown
         shown = min(shown, max_value) if max_value is not None else shown
-    st.number_input(label, min_value=min_value, max_value=max_value, **_fed(at, shown), **options)
+    st.number_input(label, min_value, max_value, shown, **_fed(at, shown), **options)
     return value
 
 
@@ -121,7 +130,8 @@ def _choice(
     value = _value(at, fallback)
     if value not in options:
         value = fallback if fallback in options else options[0]
-    widget(label, options=options, **_fed(at, value), **more)
+    initial = {"default": value} if widget is st.segmented_control else {"index": list(options).index(value)}
+    widget(label, options=options, **initial, **_fed(at, value), **more)
     return value
 
 
@@ -133,19 +143,19 @@ def multiselect(label: str, *, at: str, options: Sequence[_Value], **more: Any) 
     def ordered(values: Sequence[_Value]) -> tuple[_Value, ...]:
         return tuple(option for option in options if option in values)
 
-    st.multiselect(label, options=options, **_fed(at, shown, ordered), **more)
+    st.multiselect(label, options=options, default=shown, **_fed(at, shown, ordered), **more)
     return tuple(shown)
 
 
 def toggle(label: str, *, at: str, **options: Any) -> bool:
     """Show a switch."""
     value = bool(state.at(at))
-    st.toggle(label, **_fed(at, value), **options)
+    st.toggle(label, value=value, **_fed(at, value), **options)
     return value
 
 
 def text_input(label: str, *, at: str, **options: Any) -> str:
     """Show a line of text."""
     value = _value(at, "")
-    st.text_input(label, **_fed(at, value), **options)
+    st.text_input(label, value=value, **_fed(at, value), **options)
     return str(value)

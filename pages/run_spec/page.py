@@ -8,7 +8,7 @@ import streamlit as st
 
 from planner_core.errors import Fault, PlannerError
 from planner_core.hardware_file import preset_hardware_json
-from ui import guard, layout, loaded, spec_editor, spec_summary, state, text, uploads
+from ui import guard, layout, loaded, spec_editor, spec_summary, state, text, uploads, widgets
 
 _INLINE = "(given in the run-spec)"
 _JSON_HEIGHT = 400
@@ -65,9 +65,8 @@ def _field(
     """Show one field of the document as a line of text, with its faults."""
     key = f"spec_{path}"
     shown = spec_editor.number_text(spec_editor.value_at(document, path))
-    if st.session_state.get(key) != shown:
-        st.session_state[key] = shown
-    st.text_input(label, key=key, on_change=_commit_field, args=(path, key, number), **more)
+    widgets.feed(key, shown)
+    st.text_input(label, shown, key=key, on_change=_commit_field, args=(path, key, number), **more)
     _show_faults(path, found)
 
 
@@ -92,11 +91,11 @@ def _preset_select(
     preset = loaded.preset_named(named, known=options)
     choices = list(options) if preset else [_INLINE, *options]
     shown = preset or _INLINE
-    if st.session_state.get(key) != shown:
-        st.session_state[key] = shown
+    widgets.feed(key, shown)
     st.selectbox(
         label,
         choices,
+        index=choices.index(shown),
         key=key,
         format_func=lambda name: (
             "From a file, as in the JSON" if name == _INLINE else text.plain(titles(name))
@@ -148,11 +147,12 @@ def _machine_constants(document: dict[str, Any], found: tuple[Fault, ...]) -> No
             _field(document, f"hardware.{name}", label, found)
     models = ["hierarchical", "flat", "flat-all-pes"]
     chosen = machine.get("collective_model")
-    if st.session_state.get("spec_collectives") != chosen and chosen in models:
-        st.session_state["spec_collectives"] = chosen
+    if chosen in models:
+        widgets.feed("spec_collectives", chosen)
     st.selectbox(
         "Collective model",
         models,
+        index=models.index(chosen) if chosen in models else None,
         key="spec_collectives",
         on_change=_pick_collectives,
         args=("spec_collectives",),
@@ -209,11 +209,11 @@ def _targets_part(document: dict[str, Any], found: tuple[Fault, ...]) -> None:
     goal = next(
         (name for name, value in _GOALS.items() if value == document.get("objective")), "Latency targets"
     )
-    if st.session_state.get("spec_goal") != goal:
-        st.session_state["spec_goal"] = goal
+    widgets.feed("spec_goal", goal)
     st.segmented_control(
         "Plan for",
         list(_GOALS),
+        default=goal,
         key="spec_goal",
         required=True,
         wrap=True,
@@ -364,10 +364,10 @@ def _json_part(found: tuple[Fault, ...]) -> None:
         )
         st.button("Discard the changes", key="spec_discard", on_click=spec_editor.discard)
     shown = spec_editor.shown_text()
-    if st.session_state.get("spec_json") != shown:
-        st.session_state["spec_json"] = shown
+    widgets.feed("spec_json", shown)
     st.text_area(
         "Run-spec as JSON",
+        shown,
         key="spec_json",
         height=_JSON_HEIGHT,
         max_chars=1_000_000,
