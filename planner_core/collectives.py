@@ -182,6 +182,14 @@ def all_reduce_s(
     2(l_k-1)*latency_k + 2(l_k-1)/l_k * (M/g_(k-1))/bandwidth_k. `flat`: one ring at the slowest tier that
     the group touches. `flat-all-pes`: one ring at the tier that holds all PEs in use. Physics contract,
     section 3.
+
+    Examples
+    --------
+    >>> from planner_core.hardware_file import load_preset
+    >>> from planner_core.parallelism import make_parallelism
+    >>> float(all_reduce_s(axes=[make_parallelism(tp=8).tp_axis], message_bytes=131072,
+    ...                    machine=load_preset("trn2"), pes_used=8))
+    2.329376e-05
     """
     message = as_float(message_bytes)
     if machine.collective_model == "hierarchical":

@@ -119,6 +119,17 @@ def compute_memory(
     activations and, where CP > 1, the buffer that receives one ring hop. A stage has ceil(L/pp) layers;
     with PP = 1 it holds embedding and lm_head (once, if tied), with PP > 1 the heavier of the two. Physics
     contract, section 4. Left out: norms and biases, allocator slack, CUDA graphs (see `reserved_bytes`).
+
+    Examples
+    --------
+    >>> from planner_core.preset_files import presets_dir
+    >>> from planner_core.run_spec import load_run_spec
+    >>> spec = load_run_spec(presets_dir() / "run_specs" / "granite-4.1-8b-trn2.json")
+    >>> from planner_core.parallelism import make_parallelism
+    >>> memory = compute_memory(model=spec.model, machine=spec.machine, parallelism=make_parallelism(tp=8),
+    ...                         workload=Workload(phase="decode", context_tokens=8192, batch=16))
+    >>> round(float(memory.weight_bytes) / 1e6, 2), round(float(memory.kv_bytes) / 1e6, 1)
+    (2095.05, 2684.4)
     """
     hidden = float(model.hidden_size)
     batch = as_float(workload.batch)
@@ -223,6 +234,16 @@ def largest_batch(
     line drawn through a small batch can only promise too many. From there each step goes down the line at
     the batch it stands on (Newton's method from above), which ends at the largest batch that fits; it is
     checked on both sides, so that rounding never lies. Physics contract, section 4.
+
+    Examples
+    --------
+    >>> from planner_core.preset_files import presets_dir
+    >>> from planner_core.run_spec import load_run_spec
+    >>> spec = load_run_spec(presets_dir() / "run_specs" / "granite-4.1-8b-trn2.json")
+    >>> from planner_core.parallelism import make_parallelism
+    >>> float(largest_batch(model=spec.model, machine=spec.machine, parallelism=make_parallelism(tp=8),
+    ...                     workload=Workload(phase="decode", context_tokens=8192, batch=1)))
+    124.0
     """
 
     def total(batch: FloatArray) -> FloatArray:

@@ -341,6 +341,12 @@ def ep_fits(*, parallelism: Parallelism) -> np.ndarray:
     Notes
     -----
     Physics contract, section 6.
+
+    Examples
+    --------
+    >>> from planner_core.parallelism import make_parallelism
+    >>> ep_fits(parallelism=make_parallelism(tp=16, cp=8, ep=[8, 10])).tolist()
+    [True, False]
     """
     scope_cp = np.where(parallelism.ffn_over_cp, parallelism.cp, 1.0)
     scope_dp = np.where(parallelism.ffn_over_dp, parallelism.dp, 1.0)

@@ -657,6 +657,16 @@ def step_latency(
     -----
     The sum of the component times plus the communication time. PP does not shorten a step: it passes
     through every layer in turn. Physics contract, sections 2 and 6.
+
+    Examples
+    --------
+    >>> from planner_core.preset_files import presets_dir
+    >>> from planner_core.run_spec import load_run_spec
+    >>> spec = load_run_spec(presets_dir() / "run_specs" / "granite-4.1-8b-trn2.json")
+    >>> step = step_latency(model=spec.model, machine=spec.machine, parallelism=make_parallelism(tp=8),
+    ...                     workload=Workload(phase="decode", context_tokens=8192, batch=16))
+    >>> round(float(step.latency_s) * 1e3, 3), step.binding
+    (8.569, 'attention:kv_load')
     """
     stages = all_stages(
         model=model, machine=machine, parallelism=parallelism, workload=workload
@@ -714,6 +724,17 @@ def work_floor_s(
     Notes
     -----
     max((weights once + KV of all DP*n sequences)/hbm, FLOP/peak), uncut. Physics contract, section 6.
+
+    Examples
+    --------
+    >>> from planner_core.preset_files import presets_dir
+    >>> from planner_core.run_spec import load_run_spec
+    >>> spec = load_run_spec(presets_dir() / "run_specs" / "granite-4.1-8b-trn2.json")
+    >>> floor_s = work_floor_s(model=spec.model, machine=spec.machine, n_replicas=as_float(2.0),
+    ...                        workload=Workload(phase="decode", context_tokens=8192, batch=16))
+    >>> weights_bytes, cache_bytes = 16.760438784e9, 2 * 16 * 8192 * 40 * 8 * 256 * 2
+    >>> abs(float(floor_s) - (weights_bytes + cache_bytes) / 716e9) < 1e-12
+    True
     """
     every = Workload(
         phase=workload.phase,

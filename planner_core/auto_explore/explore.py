@@ -165,6 +165,16 @@ def score_configs(
     -------
     tuple of ConfigScore
         In the order given; equal to the same cells of a sweep, to the bit.
+
+    Examples
+    --------
+    >>> from planner_core.preset_files import presets_dir
+    >>> from planner_core.run_spec import load_run_spec
+    >>> spec = load_run_spec(presets_dir() / "run_specs" / "llama-3.1-70b-sip128.json")
+    >>> (score,) = score_configs(configs=[Config(tp=16)], model=spec.model, machine=spec.machine,
+    ...                          workload=Workload(phase="decode", context_tokens=8192, batch=1))
+    >>> score.pes_used, score.fits, score.lacks
+    (16, False, 'weights')
     """
     if not configs:
         return ()
@@ -265,6 +275,16 @@ def explore(
     Notes
     -----
     Latency down, PEs used down, efficiency up. Physics contract, section 6.
+
+    Examples
+    --------
+    >>> from planner_core.preset_files import presets_dir
+    >>> from planner_core.run_spec import load_run_spec
+    >>> spec = load_run_spec(presets_dir() / "run_specs" / "llama-3.1-70b-sip128.json")
+    >>> result = explore(model=spec.model, machine=spec.machine,
+    ...                  workload=Workload(phase="decode", context_tokens=2**20, batch=1))
+    >>> result.n_enumerated, [row.label() for row in result.pareto]
+    (28800, ['TP64 CP2 TP outer'])
     """
     started_s = time.perf_counter()
     axes = ExploreAxes() if axes is None else axes

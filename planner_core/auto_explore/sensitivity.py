@@ -108,6 +108,17 @@ def compute_parallelism_sensitivity(
     tuple of ParallelismSensitivityRow
         By knob, then by value: 1, every even number up to the knob's largest (EP: the number of experts,
         if smaller), and the baseline's own value.
+
+    Examples
+    --------
+    >>> from planner_core.preset_files import presets_dir
+    >>> from planner_core.run_spec import load_run_spec
+    >>> spec = load_run_spec(presets_dir() / "run_specs" / "llama-3.1-70b-sip128.json")
+    >>> rows = compute_parallelism_sensitivity(
+    ...     Config(cp=8, tp=16, ffn_shard_scope="TP+CP"), model=spec.model, machine=spec.machine,
+    ...     workload=Workload(phase="decode", context_tokens=131072, batch=1), knobs=["cp"])
+    >>> [(row.value, row.reason) for row in rows[:4]]
+    [(1, 'weights'), (2, 'KV'), (4, ''), (6, '')]
     """
     rows: list[ParallelismSensitivityRow] = []
     for knob in knobs:
