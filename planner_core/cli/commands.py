@@ -330,7 +330,7 @@ def serve(
 ) -> int:
     from planner_core.cli.describe import run_app
 
-    return run_app(port=port, headless=headless)
+    run_app(port=port, headless=headless)
 
 
 def run_command(arguments: Sequence[str]) -> int:
@@ -403,5 +403,8 @@ def _usage_fault(error: Any) -> Fault:
     )
     names = sorted(getattr(command, "commands", ()))
     if names:
-        return Fault(where="command", given=said, allowed=f"one of {', '.join(names)}", fix=see_help)
+        said = said.partition(". Did you mean ")[0]  # some versions of typer add that
+        close = difflib.get_close_matches(said.partition("'")[2], names, n=1)
+        fix = f"did you mean {close[0]}?" if close else see_help
+        return Fault(where="command", given=said, allowed=f"one of {', '.join(names)}", fix=fix)
     return Fault(where=path, given=said, allowed=f"the arguments of {path}", fix=see_help)

@@ -6,9 +6,10 @@ Refuses: formulas and words (see `model_text`).
 
 from __future__ import annotations
 
-import subprocess
+import os
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from planner_core.cli.arguments import (
     MAX_CONTEXT_TOKENS,
@@ -112,8 +113,8 @@ def _model_and_config(source: str) -> tuple[ModelArch, dict[str, object]]:
     return spec.model, dict(spec.hf_config)
 
 
-def run_app(*, port: str, headless: bool) -> int:
-    """Serve the app until it is interrupted."""
+def run_app(*, port: str, headless: bool) -> NoReturn:
+    """Become the app's server; signals go to it alone, and its exit code is the command's."""
     arguments = Arguments()
     number = arguments.whole("--port", port, unit="", high=65_535)
     arguments.raise_faults()
@@ -125,4 +126,5 @@ def run_app(*, port: str, headless: bool) -> int:
     if headless:
         command += ["--server.headless", "true"]
     # The app's settings (localhost only, upload limit, theme) lie beside it, and are read from where it runs.
-    return subprocess.run(command, cwd=entry.parent, check=False).returncode
+    os.chdir(entry.parent)
+    os.execv(command[0], command)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
 from planner_core.artifacts import ARTIFACTS_FOLDER, refuse_package, write_files
 from planner_core.cli.arguments import MAX_CONTEXT_TOKENS, Arguments, context_warnings, require_extra
@@ -16,12 +16,14 @@ from planner_core.cli.plan_text import cell_lines, plan_lines
 from planner_core.cli.terminal import print_json, say, warn
 from planner_core.errors import shorten
 from planner_core.fit_limits import fit_limits
-from planner_core.legal_degrees import legal_tp_degrees
+from planner_core.legal_degrees import degree_faults
 from planner_core.plan_artifacts import plan_files
 from planner_core.reports import cell_document, plan_document
 from planner_core.run_spec import NamedConfig, RunSpec
 from planner_core.serving_plan import operating_point, plan_serving
 from planner_core.workload import PHASES, Phase
+
+_DEGREE_OPTIONS: Final = {"tp": "--tp", "cp": "--cp", "pp": "--pp"}
 
 
 def run_plan(
@@ -96,7 +98,9 @@ def run_cell(
     pp = arguments.whole("--pp", given["--pp"], unit="stages") or 1
     arguments.choice("--phase", phase, PHASES)
     if spec is not None:
-        _check_degrees(arguments, spec, tp=tp, cp=cp, pp=pp)
+        arguments.faults += degree_faults(
+            model=spec.model, machine=spec.machine, tp=tp, cp=cp, pp=pp, places=_DEGREE_OPTIONS
+        )
     arguments.raise_faults()
     assert spec is not None  # else a fault was raised
     point = operating_point(
@@ -135,30 +139,3 @@ def _named_config(arguments: Arguments, spec: RunSpec, label: str) -> NamedConfi
     known = ", ".join(shorten(config.label) for config in spec.configs) or "none: the spec has no configs"
     arguments.add("--label", label, allowed=f"a config of the spec: {known}", fix="pick one of these")
     return None
-
-
-def _check_degrees(arguments: Arguments, spec: RunSpec, *, tp: int, cp: int, pp: int) -> None:
-    """Refuse degrees that no runtime takes, or that one node does not have."""
-    model, machine = spec.model, spec.machine
-    legal = legal_tp_degrees(model, machine)
-    if tp not in legal:
-        arguments.add(
-            "--tp",
-            tp,
-            allowed=f"a degree that cuts {model.n_q_heads} query heads and {model.n_kv_heads} KV heads "
-            f"evenly on the {machine.node_pes} PEs of a node: {', '.join(map(str, legal))}",
-            fix="pick one of these",
-        )
-    elif tp * pp > machine.node_pes:
-        arguments.add(
-            "--pp",
-            pp,
-            allowed=f"TP*PP up to the {machine.node_pes} PEs of a node",
-            fix=f"with TP {tp} use at most PP {machine.node_pes // tp}",
-        )
-    if pp > model.n_layers:
-        arguments.add("--pp", pp, allowed=f"at most the model's {model.n_layers} layers", fix="lower it")
-    if cp > tp:
-        arguments.add(
-            "--cp", cp, allowed=f"at most TP, which is {tp}: it cuts a KV head over TP ranks", fix="lower it"
-        )
