@@ -1,14 +1,16 @@
 """Which tensor-parallel degrees cut a model's heads evenly.
 
-Owns: `legal_tp_degrees`, the list that a refusal names.
+Owns: `legal_tp_degrees`, the list that a refusal names, and `degree_faults`, the refusal of a serving config.
 Refuses: whether a degree fits memory or is worth it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Final
 
+from planner_core.errors import Fault, shorten
 from planner_core.hardware import Machine
 from planner_core.model_arch import ModelArch
 
@@ -53,3 +55,51 @@ def legal_tp_degrees(model: ModelArch, machine: Machine) -> tuple[int, ...]:
             for group in model.attention
         )
     )
+
+
+def degree_faults(
+    *, model: ModelArch, machine: Machine, tp: int, cp: int, pp: int, places: Mapping[str, str]
+) -> list[Fault]:
+    """Return why a serving config is refused: degrees that no runtime takes, or that one node does not have.
+
+    Parameters
+    ----------
+    model, machine
+        What is served, and on what.
+    tp, cp, pp : int
+        Tensor parallel ranks, KV split inside them, pipeline stages.
+    places : mapping of str to str
+        What a fault calls "tp", "cp" and "pp".
+
+    Returns
+    -------
+    list of Fault
+        Empty where the config can be served.
+    """
+    faults: list[Fault] = []
+
+    def add(name: str, given: int, *, allowed: str, fix: str) -> None:
+        faults.append(Fault(where=places[name], given=shorten(given), allowed=allowed, fix=fix))
+
+    legal = legal_tp_degrees(model, machine)
+    if tp not in legal:
+        add(
+            "tp",
+            tp,
+            allowed=f"a degree that cuts {model.n_q_heads} query heads and {model.n_kv_heads} KV heads "
+            f"evenly on the {machine.node_pes} PEs of a node: {', '.join(map(str, legal))}",
+            fix="pick one of these",
+        )
+    elif tp * pp > machine.node_pes:
+        add(
+            "pp",
+            pp,
+            allowed=f"TP*PP up to the {machine.node_pes} PEs of a node",
+            fix=f"with TP {tp} use at most PP {machine.node_pes // tp}",
+        )
+    if pp > model.n_layers:
+        add("pp", pp, allowed=f"at most the model's {model.n_layers} layers", fix="lower it")
+    if cp > tp:
+        allowed = f"at most TP, which is {tp}: it cuts a KV head over TP ranks"
+        add("cp", cp, allowed=allowed, fix="lower it")
+    return faults

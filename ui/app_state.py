@@ -25,6 +25,7 @@ KvMode = Literal["split", "replicate"]
 FfnScope = Literal["TP", "TP+CP", "TP+DP", "TP+CP+DP"]
 Placement = Literal["inner", "outer"]
 RingVariant = Literal["qoml", "kv"]
+CollectiveModel = Literal["hierarchical", "flat", "flat-all-pes"]
 Degrees = Annotated[tuple[Degree, ...], Field(max_length=64)]
 Powers = (1, 2, 4, 8, 16, 32, 64, 128)
 
@@ -81,7 +82,8 @@ class SearchedAxes(_Part):
 class ExploreSettings(_Part):
     """Auto Explore: the workload, the budget, what is searched, the collective model, the tab and the view.
 
-    `context_tokens=None` is the model's longest context, 128k at most; `dense` searches 1 and every even degree.
+    `context_tokens=None` is the model's longest context, 128k at most; `dense` searches 1 and every even
+    degree.
     """
 
     phase: Phase = "decode"
@@ -90,18 +92,23 @@ class ExploreSettings(_Part):
     max_pes: Degree | None = None
     axes: SearchedAxes = SearchedAxes()
     dense: bool = False
-    collective_model: Literal["hierarchical", "flat", "flat-all-pes"] | None = None
+    collective_model: CollectiveModel | None = None
     tab: Literal["Pareto", "Sensitivity"] = "Pareto"
     view: Literal["Projections", "3-D"] = "Projections"
 
 
 class CellPoint(_Part):
-    """One operating point."""
+    """One operating point; `collective_model=None` is the machine's own.
+
+    Where the config has a `kv_split` it is a serving config, as in `planner cell`: TP, PP and that split
+    count, on one node. Where it has none, all axes count, as in `planner explore`.
+    """
 
     phase: Phase = "decode"
     context_tokens: Tokens = 8192
     batch: Degree = 16
     config: ParallelConfig = ParallelConfig(kv_split=1)
+    collective_model: CollectiveModel | None = None
 
 
 class ComparePoint(_Part):

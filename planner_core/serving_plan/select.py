@@ -80,7 +80,9 @@ class ServingPlan:
     warnings: tuple[str, ...]
 
 
-def plan_serving(spec: RunSpec, *, buckets: Sequence[int] | None = None) -> ServingPlan:
+def plan_serving(
+    spec: RunSpec, *, buckets: Sequence[int] | None = None, with_advice: bool = True
+) -> ServingPlan:
     """Plan a run-spec: sweep the grid at every context length and choose.
 
     Parameters
@@ -89,6 +91,8 @@ def plan_serving(spec: RunSpec, *, buckets: Sequence[int] | None = None) -> Serv
         Model, machine, targets and byte widths.
     buckets : sequence of int, optional
         Context lengths [tokens]; six from 8k to the model's longest by default.
+    with_advice : bool
+        Whether to look for what would meet the targets, or fit; that takes longer than the plan itself.
 
     Returns
     -------
@@ -111,7 +115,8 @@ def plan_serving(spec: RunSpec, *, buckets: Sequence[int] | None = None) -> Serv
         hardware=spec.hardware_name,
         grid_size=len(configs),
         buckets=tuple(
-            _plan_bucket(spec, configs, tokens, rows) for tokens, rows in zip(lengths, grid, strict=True)
+            _plan_bucket(spec, configs, tokens, rows, with_advice=with_advice)
+            for tokens, rows in zip(lengths, grid, strict=True)
         ),
         warnings=spec.warnings,
     )
@@ -126,7 +131,12 @@ def _by_ttft(row: PlanRow) -> tuple[float, int, int]:
 
 
 def _plan_bucket(
-    spec: RunSpec, configs: Sequence[tuple[int, int]], tokens: int, rows: list[PlanRow]
+    spec: RunSpec,
+    configs: Sequence[tuple[int, int]],
+    tokens: int,
+    rows: list[PlanRow],
+    *,
+    with_advice: bool,
 ) -> BucketPlan:
     itl_limit_s = spec.decode_itl_ceiling_s
     ceiling = ttft_ceiling_s(spec, context_tokens=tokens)
@@ -143,7 +153,9 @@ def _plan_bucket(
         selected = min(fitting, key=_by_ttft)
     sla_met = selected is not None and selected.meets_both
     advice: tuple[str, ...] = ()
-    if selected is None:
+    if not with_advice:
+        advice = ()
+    elif selected is None:
         advice = _advice_to_fit(spec, rows)
     elif not sla_met:
         advice = _advice_to_meet(spec, configs, tokens, rows, itl_limit_s, ttft_limit_s)
