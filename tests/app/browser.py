@@ -56,4 +56,4 @@ def quiet_console(page: Page) -> Iterator[list[str]]:
     page.on("console", note)
     page.on("pageerror", lambda error: errors.append(str(error)))
     yield errors
-    assert errors == []
+    assert not errors, errors

@@ -12,7 +12,7 @@ from ui.app_state import AppState, ExploreSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE_NAMES = [page.name for page in pages.available()]
-NAME = "<script>alert(1)</script> **x** \u202e" + "y" * 400
+NAME = ("<script>alert(1)</script> **x** \u202e" + "y" * 400)[:400]
 
 
 def other_state() -> AppState:

@@ -1,31 +1,42 @@
-// A click on a page's link while an edit is still on its way to the server would drop the edit: Streamlit merges
-// the two requests and keeps the widgets of the next page only. So wait until the edit's run has started.
+// Streamlit sends an edit a moment after its field is left, and a page switch at once. A click on a page's link
+// straight from a field would thus reach the server first, and either the edit or the switch would be lost.
+// So such a click waits until the edit is in force (the address changes) or nothing has run for a moment.
 const LINKS = '[data-testid="stPageLink-NavLink"]';
-const LIMIT_MS = 5000;
+const LIMIT_MS = 3000;
+let left = null;
 
-const sending = () =>
-  document.querySelector('[data-testid="stApp"]')?.getAttribute("data-test-script-state") === "rerunRequested";
+const running = () =>
+  document.querySelector('[data-testid="stApp"]')?.getAttribute("data-test-script-state") !== "notRunning";
+
+function leave(event) {
+  if (!event.target.closest?.(LINKS)) return;
+  const field = document.activeElement;
+  const edited = field?.closest?.('[data-testid="stMain"]') && field.matches("input, textarea");
+  left = edited ? { address: location.search, quietMs: field.type === "range" ? 300 : 100 } : null;
+}
 
 function hold(event) {
   const link = event.target.closest?.(LINKS);
   const plain = event.button === 0 && !(event.metaKey || event.ctrlKey || event.shiftKey || event.altKey);
-  if (!link || !plain || link.dataset.released || !sending()) return;
+  if (!link || !plain || !left) return;
   event.preventDefault();
   event.stopImmediatePropagation();
+  const { address, quietMs } = left;
   const since = performance.now();
+  let busy = since;
+  left = null;
   const timer = setInterval(() => {
-    if (sending() && performance.now() - since < LIMIT_MS) return;
+    const now = performance.now();
+    if (running()) busy = now;
+    if (location.search === address && now - busy < quietMs && now - since < LIMIT_MS) return;
     clearInterval(timer);
-    const now = [...document.querySelectorAll(LINKS)].find((other) => other.textContent === link.textContent);
-    if (!now) return;
-    now.dataset.released = "yes";
-    now.click();
-    delete now.dataset.released;
-  }, 20);
+    [...document.querySelectorAll(LINKS)].find((other) => other.textContent === link.textContent)?.click();
+  }, 10);
 }
 
 export default function () {
   if (window.plannerKeepsEdits) return;
   window.plannerKeepsEdits = true;
+  document.addEventListener("pointerdown", leave, true);
   document.addEventListener("click", hold, true);
 }
