@@ -35,6 +35,7 @@ async function draw(host, state) {
       if (!state.listening) {
         state.listening = true;
         listen(host, state);
+        new ResizeObserver(() => host.offsetParent && library.Plots.resize(host)).observe(host);
       }
     }
   } catch (error) {
