@@ -50,7 +50,7 @@ def model_lines(model: ModelArch) -> list[str]:
         f"{model.n_params:,} parameters, {model.n_layers} layers, hidden {model.hidden_size:,}, vocabulary "
         f"{model.vocab_size:,}, embeddings {'tied' if model.tied_embeddings else 'not tied'}, "
         f"up to {model.max_position_tokens:,} tokens",
-        f"weights {model.weight_bytes / GB:.2f} GB (bytes a weight: {', '.join(f'{w:.4g}' for w in widths)})",
+        f"weights {model.weight_bytes / GB:.2f} GB (bytes a weight: {', '.join(f'{w:.6g}' for w in widths)})",
         f"KV cache {full:,} bytes a token in layers without a window, {windowed:,} in layers with one, at "
         f"{model.kv_dtype_bytes:g} bytes an element",
         "",
