@@ -124,7 +124,7 @@ def _first_tp(plan: ServingPlan) -> int:
     for bucket in plan.buckets:
         if bucket.selected is not None:
             return bucket.selected.tp
-    return plan.buckets[0].rows[0].tp
+    return next((row.tp for row in plan.buckets[0].rows), 1)
 
 
 def cell_lines(spec: RunSpec, point: OperatingPoint, limits: FitLimits) -> list[str]:

@@ -25,7 +25,7 @@ from planner_core.figures.frame import (
     trace,
 )
 from planner_core.figures.theme import DASHES, MARKERS, Theme
-from planner_core.figures.words import percent, seconds, sig
+from planner_core.figures.words import as_typed, percent, seconds, sig
 from planner_core.serving_plan import FrontierPoint, InteractivityCurve, PlanRow
 
 Per = Literal["node", "replica"]
@@ -50,6 +50,7 @@ def interactivity_frontier(
     selected: PlanRow | None = None,
     per: Per = "node",
     against: Against = "itl",
+    beside: tuple[str, Sequence[FrontierPoint]] | None = None,
 ) -> Drawn:
     """Draw a curve a config over the batch, the upper frontier in bold, the region that meets the ITL target.
 
@@ -69,6 +70,8 @@ def interactivity_frontier(
         Whose throughput.
     against : {"itl", "user"}
         Inter-token latency, or tokens/s a user.
+    beside : tuple of str and sequence of FrontierPoint, optional
+        Another frontier of a node to draw beside it ("FP8 weights"), and what to call it.
 
     Returns
     -------
@@ -91,6 +94,9 @@ def interactivity_frontier(
     bold = [point for point in bold if drawable(point[0]) and drawable(point[1])]
     if bold:
         sheet.add(_frontier_trace(bold, against, theme))
+    other = [(p.itl_s, p.tokens_per_s_per_node) for p in (beside[1] if beside else ())]
+    if beside and other and per == "node":
+        sheet.add(_beside_trace(as_typed(beside[0]), other, against, theme))
     tps = sorted({curve.tp for curve in first})
     cps = sorted({curve.cp for curve in first})
     for alike in shown:
@@ -101,6 +107,9 @@ def interactivity_frontier(
         sheet.add(star)
     x_values = [_x(itl, against) for curve in first for itl in (curve.itl_s[0], curve.itl_s[-1])]
     y_values = [float(y) for curve in first for y in (_rates(curve, per).min(), _rates(curve, per).max())]
+    if per == "node":
+        x_values += [_x(itl_s, against) for itl_s, _ in other]
+        y_values += [rate for _, rate in other]
     if itl_ceiling_s is not None and drawable(itl_ceiling_s):
         x_values.append(_x(itl_ceiling_s, against))
         _shade(sheet, itl_ceiling_s, against, min(y_values), theme)
@@ -200,6 +209,24 @@ def _frontier_trace(bold: Sequence[tuple[float, float]], against: Against, theme
         opacity=0.3,
         hoverinfo="skip",
         name="<b>upper frontier</b>",
+    )
+
+
+def _beside_trace(
+    name: str, points: Sequence[tuple[float, float]], against: Against, theme: Theme
+) -> Trace:
+    chosen = [points[at] for at in _picked(len(points), MAX_FRONTIER_POINTS)]
+    return trace(
+        "scatter",
+        x=by_number([_x(itl, against) for itl, _ in chosen]),
+        y=by_number([rate for _, rate in chosen]),
+        mode="lines",
+        line={"color": theme.accent, "width": 4, "dash": "dot"},
+        hovertext=[
+            f"<b>{name}</b><br>ITL {seconds(itl)}<br>{sig(rate)} tok/s a node" for itl, rate in chosen
+        ],
+        hoverinfo="text",
+        name=f"upper frontier,<br>{name}",
     )
 
 

@@ -109,7 +109,7 @@ def plan_serving(
         else tuple(buckets)
     )
     configs = serving_grid(model=spec.model, machine=spec.machine)
-    grid = plan_rows(spec, configs=configs, buckets=lengths)
+    grid = plan_rows(spec, configs=configs, buckets=lengths) if configs else [[] for _ in lengths]
     return ServingPlan(
         model=spec.model_label,
         hardware=spec.hardware_name,
@@ -221,6 +221,12 @@ def _why(
     ttft_limit_s: float | None,
 ) -> str:
     """Explain the choice in plain text."""
+    if not rows:
+        grid = ", ".join(map(str, spec.machine.tp_grid))
+        return (
+            f"There is no config to try: no TP of the machine's grid ({grid}) is within the "
+            f"{spec.machine.node_pes} PEs of its node and 4 ranks a head of the model."
+        )
     if selected is None or selected.itl_s is None:
         return "No config of the grid fits in memory at this context length, not even at the smallest batch."
     bound = f"{selected.binding} binds its decode step"
@@ -264,6 +270,8 @@ def _runner_up(selected: PlanRow, meeting: Sequence[PlanRow]) -> str:
 
 def _advice_to_fit(spec: RunSpec, rows: Sequence[PlanRow]) -> tuple[str, ...]:
     """Say what would fit where nothing does."""
+    if not rows:
+        return ("A smaller TP in the machine's tp_grid, or a machine with more PEs a node.",)
     best = max(rows, key=lambda row: (row.longest_context_tokens, row.tp), default=None)
     advice = []
     if best is not None and best.longest_context_tokens:
