@@ -11,8 +11,6 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Final
 
-import numpy as np
-
 from planner_core.auto_explore import (
     Config,
     ConfigScore,
@@ -34,8 +32,7 @@ from ui.app_state import AppState, ParallelConfig, Phase
 
 COLLECTIVE_MODELS: Final = ("hierarchical", "flat", "flat-all-pes")
 DEFAULT_CONTEXT_TOKENS: Final = 131072
-CLOUD_POINTS: Final = 400
-_CLOUD_SAMPLE: Final = 900
+CLOUD_POINTS: Final = 600
 _DEGREES: Final = ("cp", "tp", "pp", "dp")
 _MODES: Final = ("kv_shard_mode", "ffn_shard_scope", "tp_placement", "cp_placement", "cp_ring_variant")
 
@@ -120,10 +117,6 @@ def sweep(asked: Question) -> ExploreResult:
 
 def cloud(asked: Question, result: ExploreResult) -> tuple[ConfigScore, ...]:
     """Return a sample of the feasible configs to draw behind the front: the same one for the same sweep."""
-    index = result.cloud_index
-    if len(index) > _CLOUD_SAMPLE:
-        chosen = np.sort(np.random.default_rng(0).choice(len(index), _CLOUD_SAMPLE, replace=False))
-        result = replace(result, cloud_index=index[chosen])
     return cloud_scores(
         result=result,
         model=asked.spec.model,
@@ -208,7 +201,7 @@ def chosen_of(config: Config) -> ParallelConfig:
 
 
 def row_on_front(front: tuple[ConfigScore, ...], config: Config) -> int | None:
-    """Return the row of the front that is this config, or None; without a CP ring its variant is no matter."""
+    """Return the row of the front that is this config, or None; without a CP ring its variant is moot."""
 
     def axes(of: Config) -> Config:
         return of if of.cp > 1 else replace(of, cp_ring_variant="qoml")

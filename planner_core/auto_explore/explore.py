@@ -26,6 +26,7 @@ from planner_core.auto_explore.grid import (
     check_axes,
     config_at,
     grid_index,
+    parallelism_at,
     slabs,
 )
 from planner_core.hardware import Machine
@@ -514,11 +515,14 @@ def cloud_scores(
     index = result.cloud_index
     if not len(index):
         return ()
+    parallelism = parallelism_at(axes=result.axes, index=index)
+    step = step_latency(model=model, machine=machine, parallelism=parallelism, workload=workload)
+    latency_s = np.broadcast_to(step.latency_s, (len(index),))
+    places = np.stack([latency_s, parallelism.pes_used], axis=1)
+    distinct = np.sort(np.unique(places, axis=0, return_index=True)[1])
+    shown = distinct[:: max(1, -(-len(distinct) // n_points))]
     configs = [
         config_at(axes=result.axes, index=tuple(int(position) for position in cell))
-        for cell in index
+        for cell in index[shown]
     ]
-    scores = score_configs(configs=configs, model=model, machine=machine, workload=workload)
-    distinct = list({(score.latency_s, score.pes_used): score for score in scores}.values())
-    step = max(1, -(-len(distinct) // n_points))
-    return tuple(distinct[::step])
+    return score_configs(configs=configs, model=model, machine=machine, workload=workload)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -183,32 +183,66 @@ def _slab(
         for name, start, length in zip(AXIS_NAMES, offset, lengths, strict=True)
     ]
     # np.ix_ turns booleans into positions, so the modes become booleans only after they are placed.
-    cp, tp, pp, dp, kv, scope, tp_place, cp_place, ring = np.ix_(*values)
-    over_cp = np.isin(scope, ("TP+CP", "TP+CP+DP"))
-    over_dp = np.isin(scope, ("TP+DP", "TP+CP+DP"))
-    qoml = ring == "qoml"
+    parallelism = _parallelism(*np.ix_(*values))
     return Slab(
         offset=offset,
         shape=tuple(len(value) for value in values),
-        parallelism=make_parallelism(
-            cp=cp,
-            tp=tp,
-            pp=pp,
-            dp=dp,
-            kv_split=np.where(kv == "split", np.inf, 1.0),
-            ffn_over_cp=over_cp,
-            ffn_over_dp=over_dp,
-            tp_outer=tp_place == "outer",
-            cp_outer=cp_place == "outer",
-            ring_qoml=qoml,
-        ),
+        parallelism=parallelism,
         prunes=(
-            pp > model.n_layers,
-            tp > 4 * model.n_q_heads,
-            over_dp & (dp == 1),
-            qoml & (cp == 1),
+            parallelism.pp > model.n_layers,
+            parallelism.tp > 4 * model.n_q_heads,
+            parallelism.ffn_over_dp & (parallelism.dp == 1),
+            parallelism.ring_qoml & (parallelism.cp == 1),
         ),
     )
+
+
+def _parallelism(
+    cp: NDArray[Any],
+    tp: NDArray[Any],
+    pp: NDArray[Any],
+    dp: NDArray[Any],
+    kv: NDArray[Any],
+    scope: NDArray[Any],
+    tp_place: NDArray[Any],
+    cp_place: NDArray[Any],
+    ring: NDArray[Any],
+) -> Parallelism:
+    """Turn the values of the nine axes, in sweep order and by name, into a `Parallelism`."""
+    return make_parallelism(
+        cp=cp,
+        tp=tp,
+        pp=pp,
+        dp=dp,
+        kv_split=np.where(kv == "split", np.inf, 1.0),
+        ffn_over_cp=np.isin(scope, ("TP+CP", "TP+CP+DP")),
+        ffn_over_dp=np.isin(scope, ("TP+DP", "TP+CP+DP")),
+        tp_outer=tp_place == "outer",
+        cp_outer=cp_place == "outer",
+        ring_qoml=ring == "qoml",
+    )
+
+
+def parallelism_at(*, axes: ExploreAxes, index: NDArray[np.intp]) -> Parallelism:
+    """Return several cells as one `Parallelism` of 1-D arrays.
+
+    Parameters
+    ----------
+    axes : ExploreAxes
+        The grid.
+    index : ndarray of int
+        Positions on each axis [n, 9].
+
+    Returns
+    -------
+    Parallelism
+        Every field is shaped [n].
+    """
+    columns = (
+        np.asarray(getattr(axes, name))[index[:, position]]
+        for position, name in enumerate(AXIS_NAMES)
+    )
+    return _parallelism(*columns)
 
 
 def config_at(*, axes: ExploreAxes, index: tuple[int, ...]) -> Config:
