@@ -212,9 +212,7 @@ def _frontier_trace(bold: Sequence[tuple[float, float]], against: Against, theme
     )
 
 
-def _beside_trace(
-    name: str, points: Sequence[tuple[float, float]], against: Against, theme: Theme
-) -> Trace:
+def _beside_trace(name: str, points: Sequence[tuple[float, float]], against: Against, theme: Theme) -> Trace:
     chosen = [points[at] for at in _picked(len(points), MAX_FRONTIER_POINTS)]
     return trace(
         "scatter",
