@@ -30,9 +30,10 @@ LEGEND_BELOW: Final = {
     "y": 0,
     "yref": "container",
     "yanchor": "bottom",
-    "maxheight": 44,
+    "maxheight": 56,
+    "itemsizing": "constant",
 }
-ROOM_FOR_LEGEND: Final = {"b": 100}
+ROOM_FOR_LEGEND: Final = {"b": 112}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +184,31 @@ def new_sheet(*, title: str, about: FigureContext, theme: Theme, **layout: Any) 
     return Sheet({**common, **layout}, [])
 
 
+@dataclass(frozen=True, slots=True)
+class Area:
+    """Where a cell lies, as shares of the plotting area."""
+
+    left: float
+    right: float
+    foot: float
+    top: float
+
+
+def cell_area(*, cell: int, n_rows: int, n_columns: int, gap_x: float, gap_y: float) -> Area:
+    """Return where a cell of a grid lies; cells count from 1, row by row from the top.
+
+    Examples
+    --------
+    >>> cell_area(cell=4, n_rows=2, n_columns=2, gap_x=0.2, gap_y=0.0)
+    Area(left=0.6, right=1.0, foot=0.0, top=0.5)
+    """
+    row, column = divmod(cell - 1, n_columns)
+    width = (1.0 - gap_x * (n_columns - 1)) / n_columns
+    height = (1.0 - gap_y * (n_rows - 1)) / n_rows
+    left, top = column * (width + gap_x), 1.0 - row * (height + gap_y)
+    return Area(left, min(left + width, 1.0), max(top - height, 0.0), top)
+
+
 def lay_grid(
     sheet: Sheet,
     *,
@@ -211,23 +237,20 @@ def lay_grid(
         One y scale for all cells, with its numbers at the first of each row.
     """
     n_rows = -(-len(titles) // n_columns)
-    width = (1.0 - gap_x * (n_columns - 1)) / n_columns
-    height = (1.0 - gap_y * (n_rows - 1)) / n_rows
     for cell, title in enumerate(titles, start=1):
-        row, column = divmod(cell - 1, n_columns)
-        left, top = column * (width + gap_x), 1.0 - row * (height + gap_y)
+        area = cell_area(cell=cell, n_rows=n_rows, n_columns=n_columns, gap_x=gap_x, gap_y=gap_y)
         number = "" if cell == 1 else str(cell)
-        x = {"domain": [left, left + width], "anchor": f"y{number}"}
-        y: Trace = {"domain": [max(top - height, 0.0), top], "anchor": f"x{number}"}
+        x = {"domain": [area.left, area.right], "anchor": f"y{number}"}
+        y: Trace = {"domain": [area.foot, area.top], "anchor": f"x{number}"}
         if share_y and cell > 1:
-            y |= {"matches": "y", "showticklabels": column == 0}
+            y |= {"matches": "y", "showticklabels": (cell - 1) % n_columns == 0}
         sheet.axes(x=x, y=y, cell=cell)
         if title:
             sheet.note(
                 {
                     "text": title,
-                    "x": left + width / 2.0,
-                    "y": top,
+                    "x": (area.left + area.right) / 2.0,
+                    "y": area.top,
                     "xref": "paper",
                     "yref": "paper",
                     "xanchor": "center",

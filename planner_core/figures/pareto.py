@@ -217,7 +217,7 @@ def _add_note(sheet: Sheet, note: str, theme: Theme) -> None:
     if note:
         sheet.note(
             {
-                "text": wrapped(note, width=90),
+                "text": wrapped(note, width=70),
                 "align": "right",
                 "x": 1,
                 "y": 1,
@@ -346,7 +346,7 @@ def pareto_3d(
         theme=theme,
         margin={"l": 0, "r": 16, "t": 72, "b": 32},
         height=620,
-        legend={**LEGEND_BELOW, "itemsizing": "constant"},
+        legend=LEGEND_BELOW,
     )
     step = max(1, -(-len(behind) // MAX_3D_CLOUD))
     for label, members in _by_binding(behind[::step]).items():

@@ -26,7 +26,7 @@ from planner_core.figures.frame import (
     trace,
 )
 from planner_core.figures.memory import memory_hover, memory_parts, part_look
-from planner_core.figures.theme import SIZE_TEXT, Theme, component_slots
+from planner_core.figures.theme import Theme, component_slots
 from planner_core.figures.words import binding, context, n_bytes, operator, seconds, sig
 from planner_core.serving_plan import BucketPlan, OperatingPoint, PlanRow
 from planner_core.stage_latencies import COMMUNICATION
@@ -73,26 +73,24 @@ def selection_by_context(*, buckets: Sequence[BucketPlan], about: FigureContext,
     chosen = [(bucket, row) for bucket, row in chosen if row.itl_s is not None and drawable(row.itl_s)]
     if not chosen:
         return empty_figure(title=title, about=about, theme=theme, reason=NO_SELECTION)
-    panels: tuple[tuple[str, str, list[float], list[float | None]], ...] = (
+    panels: tuple[tuple[str, list[float], list[float | None]], ...] = (
         (
-            "top center",
             "ITL [ms]",
             [(row.itl_s or 0.0) * 1e3 for _, row in chosen],
             _ms(bucket.itl_ceiling_s for bucket, _ in chosen),
         ),
         (
-            "bottom right",
             "TTFT [ms]",
             [row.ttft_s * 1e3 for _, row in chosen],
             _ms(bucket.ttft_ceiling_s for bucket, _ in chosen),
         ),
-        ("top right", "Throughput of a node [tok/s]", [row.tokens_per_s_per_node for _, row in chosen], []),
+        ("Throughput of a node [tok/s]", [row.tokens_per_s_per_node for _, row in chosen], []),
     )
     sheet = new_sheet(
         title=title,
         about=about,
         theme=theme,
-        margin={"t": 100, "r": 56, **ROOM_FOR_LEGEND},
+        margin={"t": 100, **ROOM_FOR_LEGEND},
         height=500,
         legend=LEGEND_BELOW,
         hovermode="closest",
@@ -100,14 +98,14 @@ def selection_by_context(*, buckets: Sequence[BucketPlan], about: FigureContext,
     titles = ["Inter-token latency", "Time to first token", "Throughput"]
     lay_grid(sheet, titles=titles, n_columns=3, gap_x=0.075, gap_y=0.0, theme=theme)
     tokens = [float(bucket.context_tokens) for bucket, _ in chosen]
-    for cell, (side, y_title, values, targets) in enumerate(panels, start=1):
+    for cell, (y_title, values, targets) in enumerate(panels, start=1):
         limits = [(x, y) for x, y in zip(tokens, targets, strict=False) if y is not None]
         if limits:
             sheet.add(_target_trace(limits, theme, legend=cell == 1), cell=cell)
-        for one in _selection_traces(chosen, tokens, values, side, theme, legend=cell == 1):
+        for one in _selection_traces(chosen, tokens, values, theme, legend=cell == 1):
             sheet.add(one, cell=cell)
-        axis = log_axis(title="Context length [tokens]", values=tokens, ticks=tokens)
-        axis["ticktext"] = [context(count) for count in tokens]
+        axis = log_axis(title="Context length [tokens], config from there on", values=tokens, ticks=tokens)
+        axis["ticktext"] = _length_ticks(chosen)
         sheet.axes(x=axis, y=log_axis(title=y_title, values=[*values, *(y for _, y in limits)]), cell=cell)
     told = "; ".join(
         f"{context(bucket.context_tokens)} {row.label()}" + ("" if bucket.sla_met else " (misses a target)")
@@ -124,7 +122,6 @@ def _selection_traces(
     chosen: Sequence[tuple[BucketPlan, PlanRow]],
     tokens: Sequence[float],
     values: Sequence[float],
-    text_side: str,
     theme: Theme,
     *,
     legend: bool,
@@ -134,12 +131,8 @@ def _selection_traces(
         "scatter",
         x=list(tokens),
         y=by_number(values),
-        mode="lines+text",
+        mode="lines",
         line={"color": theme.series[0], "width": 2},
-        text=_changes([row.label() for _, row in chosen]),
-        textposition=text_side,
-        textfont={"size": SIZE_TEXT, "color": theme.text},
-        cliponaxis=False,
         hoverinfo="skip",
         showlegend=False,
     )
@@ -168,9 +161,14 @@ def _selection_traces(
     return traces
 
 
-def _changes(labels: Sequence[str]) -> list[str]:
-    """Keep a label where it differs from the one before."""
-    return [label if at == 0 or label != labels[at - 1] else "" for at, label in enumerate(labels)]
+def _length_ticks(chosen: Sequence[tuple[BucketPlan, PlanRow]]) -> list[str]:
+    """Return each context length, and under it the config where it differs from the one before."""
+    labels = [row.label() for _, row in chosen]
+    return [
+        context(bucket.context_tokens)
+        + (f"<br>{labels[at]}" if at == 0 or labels[at] != labels[at - 1] else "")
+        for at, (bucket, _) in enumerate(chosen)
+    ]
 
 
 def _target_trace(limits: Sequence[tuple[float, float]], theme: Theme, *, legend: bool) -> Trace:
@@ -231,7 +229,12 @@ def prefill_footprint(
     _add_memory(sheet, points, names, theme)
     for cell, y_title in enumerate(("TTFT [s]", "Memory a PE [GB]"), start=1):
         sheet.axes(
-            x={"title": {"text": "Context length [tokens], selected config"}, "showgrid": False, "ticks": ""},
+            x={
+                "title": {"text": "Context length [tokens], selected config"},
+                "showgrid": False,
+                "ticks": "",
+                "tickangle": 0,
+            },
             y={"title": {"text": y_title}, "rangemode": "tozero"},
             cell=cell,
         )

@@ -26,7 +26,7 @@ ImageFormat = Literal["png", "svg"]
 
 WIDTH_PX: Final = 1600
 HEIGHT_PX: Final = 900
-START_TIMEOUT_S: Final = 30.0
+START_TIMEOUT_S: Final = 15.0
 IMAGE_TIMEOUT_S: Final = 30.0
 _CHROME_NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
@@ -182,17 +182,27 @@ def to_images(
     thread.start()
     thread.join()
     if failed:
-        reason = str(failed[0]).strip().splitlines() or [type(failed[0]).__name__]
         raise ImagesUnavailable(
-            f"no PNG or SVG: {shorten(chrome)} failed ({shorten(reason[0])}); set BROWSER_PATH to a Chrome "
-            "that runs"
+            f"no PNG or SVG: {chrome} failed: {_reason(failed[0])}; set BROWSER_PATH to a Chrome that runs"
         ) from failed[0]
     return found[0]
+
+
+def _reason(error: BaseException) -> str:
+    """Say why in a few words: the first line of the error, or its kind."""
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    first = str(error.args[0] if error.args else "").strip().partition("\n")[0].rstrip(".")
+    return first[:120] or type(error).__name__
 
 
 async def _drawn(pages: Sequence[go.Figure], options: Mapping[str, object], chrome: str) -> list[bytes]:
     # kaleido starts Chrome without a sandbox, so it runs for root too; no MathJax: it would ask a server.
     import kaleido  # loads a browser driver: not for a figure shown in the app
 
-    async with kaleido.Kaleido(n=1, timeout=IMAGE_TIMEOUT_S, mathjax=False, path=chrome) as browser:
+    browser = kaleido.Kaleido(n=1, timeout=IMAGE_TIMEOUT_S, mathjax=False, path=chrome)
+    try:
+        await asyncio.wait_for(browser.open(), START_TIMEOUT_S)
         return [await browser.calc_fig(page, opts=dict(options)) for page in pages]
+    finally:
+        await asyncio.wait_for(browser.close(), START_TIMEOUT_S)

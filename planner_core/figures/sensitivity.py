@@ -15,11 +15,13 @@ from planner_core.auto_explore import Config, ParallelismSensitivityRow
 from planner_core.figures.frame import (
     LEGEND_BELOW,
     ROOM_FOR_LEGEND,
+    Area,
     Drawn,
     FigureContext,
     Sheet,
     Trace,
     by_number,
+    cell_area,
     degree_ticks,
     drawable,
     empty_figure,
@@ -27,9 +29,8 @@ from planner_core.figures.frame import (
     log_axis,
     new_sheet,
     trace,
-    wrapped,
 )
-from planner_core.figures.theme import SIZE_HEADING, SIZE_LABEL, Theme
+from planner_core.figures.theme import SIZE_HEADING, SIZE_TEXT, Theme
 from planner_core.figures.words import binding, n_bytes, operator, percent, plain, seconds
 
 KNOB_TITLES: Final = {
@@ -146,12 +147,12 @@ def sensitivity_panel(
         margin={"t": 100},
         height=140 + 320 * n_rows,
     )
+    gaps = {"gap_x": 0.05, "gap_y": 0.18 if n_rows == 2 else 0.09}
     lay_grid(
         sheet,
         titles=[KNOB_TITLES.get(knob, knob.upper()) for knob in by_knob],
         n_columns=n_columns,
-        gap_x=0.05,
-        gap_y=0.18 if n_rows == 2 else 0.09,
+        **gaps,
         theme=theme,
         share_y=True,
     )
@@ -173,7 +174,8 @@ def sensitivity_panel(
     for one in _legend_keys(every, theme):
         sheet.add(one)
     if n_rows * n_columns > len(by_knob):
-        _fill_free_cell(sheet, by_knob, budget_bytes, theme)
+        last = cell_area(cell=n_rows * n_columns, n_rows=n_rows, n_columns=n_columns, **gaps)
+        _fill_free_cell(sheet, last, by_knob, budget_bytes, theme)
     else:
         sheet.layout |= {"legend": LEGEND_BELOW, "margin": {"t": 100, **ROOM_FOR_LEGEND}}
     return sheet.drawn(alt=_alt(title, by_knob))
@@ -264,52 +266,52 @@ def _legend_keys(every: Sequence[Row], theme: Theme) -> list[Trace]:
         ("fits", {"mode": "lines", "line": line}),
         ("baseline", {"mode": "lines+markers", "line": dotted, "marker": _baseline_marker(theme)}),
     ]
-    unfit = sorted({row.reason for row in every if not row.fits})
-    if unfit:
-        name = f"does not fit, for lack of: {', '.join(unfit)}; drawn at the latency it would have"
-        keys.append((wrapped(name, width=44), {"mode": "markers", "marker": _unfit_marker(theme)}))
+    if any(not row.fits for row in every):
+        look = {"mode": "markers", "marker": _unfit_marker(theme)}
+        keys.append(("does not fit, at the latency it would have", look))
     if any(row.step_note and row.fits for row in every):
         keys.append(("a group crosses a tier boundary", {"mode": "markers", "marker": _step_marker(theme)}))
     return [trace("scatter", x=[None], y=[None], name=name, hoverinfo="skip", **look) for name, look in keys]
 
 
 def _fill_free_cell(
-    sheet: Sheet, by_knob: dict[str, list[Row]], budget_bytes: float | None, theme: Theme
+    sheet: Sheet, area: Area, by_knob: dict[str, list[Row]], budget_bytes: float | None, theme: Theme
 ) -> None:
     """Put into the free last cell how to read the figure, the baseline's numbers, each knob's best value."""
-    foot = sheet.layout[f"yaxis{len(by_knob)}"]["domain"]
-    left = sheet.layout["xaxis3"]["domain"][0]
     sheet.layout["legend"] = {
-        "x": left,
-        "y": foot[1],
+        "x": area.left,
+        "y": area.top,
         "xanchor": "left",
         "yanchor": "top",
-        "font": {"size": SIZE_LABEL},
+        "font": {"size": SIZE_TEXT},
         "title": {"text": "<b>How to read it</b>", "font": {"size": SIZE_HEADING}},
     }
     baseline = next((row for members in by_knob.values() for row in members if row.is_baseline), None)
     if baseline is None:
         return
+    unfit = sorted({row.reason for members in by_knob.values() for row in members if not row.fits})
+    best = [f"{knob.upper()} {_best(members)}" for knob, members in by_knob.items()]
     lines = [
-        f"<b>Baseline</b>: {seconds(baseline.latency_s)}, {baseline.pes_used:,} PEs",
+        "<b>Baseline</b>" + ("" if baseline.fits else f", does not fit: {baseline.reason}"),
+        f"{seconds(baseline.latency_s)}, {baseline.pes_used:,} PEs, {binding(baseline.binding)} binds",
         f"memory {_memory(baseline, budget_bytes)}",
-        f"binds: {binding(baseline.binding)}" if baseline.fits else f"<b>does not fit: {baseline.reason}</b>",
-        "",
         "<b>Fastest that fits</b>, the others held",
-        *(f"{knob.upper()} {_best(members)}" for knob, members in by_knob.items()),
+        ", ".join(best[:3]),
+        ", ".join(best[3:]),
     ]
+    if unfit:
+        lines.append(f"What does not fit lacks: {', '.join(unfit)}")
     sheet.note(
         {
             "text": "<br>".join(lines),
-            "x": left,
-            "y": foot[0],
+            "x": area.left,
+            "y": area.foot,
             "xref": "paper",
             "yref": "paper",
             "xanchor": "left",
             "yanchor": "bottom",
-            "xshift": 8,
             "align": "left",
-            "font": {"size": SIZE_LABEL, "color": theme.text},
+            "font": {"size": SIZE_TEXT, "color": theme.text},
         }
     )
 
@@ -324,7 +326,7 @@ def _best(members: Sequence[Row]) -> str:
     if not fitting:
         return "none"
     best = min(fitting, key=lambda row: row.latency_s)
-    return f"{best.value}: {seconds(best.latency_s)}"
+    return f"{best.value} ({seconds(best.latency_s)})"
 
 
 def _alt(title: str, by_knob: dict[str, list[Row]]) -> str:
