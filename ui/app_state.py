@@ -82,8 +82,8 @@ class SearchedAxes(_Part):
 class ExploreSettings(_Part):
     """Auto Explore: the workload, the budget, what is searched, the collective model, the tab and the view.
 
-    `context_tokens=None` is the model's longest context, 128k at most; `dense` searches 1 and every even
-    degree.
+    `context_tokens=None` is the model's longest context, 128k at most; `collective_model="own"` is the
+    machine's; `dense` searches 1 and every even degree.
     """
 
     phase: Phase = "decode"
@@ -92,7 +92,7 @@ class ExploreSettings(_Part):
     max_pes: Degree | None = None
     axes: SearchedAxes = SearchedAxes()
     dense: bool = False
-    collective_model: CollectiveModel | None = None
+    collective_model: CollectiveModel | Literal["own"] = "own"
     tab: Literal["Pareto", "Sensitivity"] = "Pareto"
     view: Literal["Projections", "3-D"] = "Projections"
 

@@ -14,7 +14,6 @@ from typing import Final
 import streamlit as st
 
 from planner_core.auto_explore import Config, ConfigScore
-from planner_core.hardware_file import hardware_to_json
 from planner_core.run_spec import RunSpec
 from ui import explore_core, explore_job, guard, layout, pages, state, text, widgets
 from ui.app_state import CellPoint, ComparePoint
@@ -22,6 +21,7 @@ from ui.explore_core import Question
 
 TABLE_KEY: Final = "explore_front"
 _ROW_KEY: Final = "explore_baseline_row"
+_SAID_KEY: Final = "_explore_said"
 _MAX_PES: Final = 1 << 20
 _CONTEXT_POWERS: Final = (10, 20)
 _BATCHES: Final = tuple(1 << power for power in range(13))
@@ -41,9 +41,11 @@ def _with_own(options: tuple[int, ...], own: int) -> list[int]:
 
 
 def workload_controls(spec: RunSpec) -> None:
-    """Show phase, context, batch, PE budget and collective model."""
+    """Show phase, context, batch, PE budget, collective model, and what is searched."""
     settings = state.current().explore
-    phase, context, batch, budget, collectives = st.columns([1.3, 2.2, 2.2, 1.3, 2], gap="medium")
+    phase, context, batch, budget, collectives, grid = st.columns(
+        [1.75, 2, 2, 1.4, 1.9, 1.3], gap="medium", vertical_alignment="bottom"
+    )
     with phase:
         widgets.segmented("Phase", at="explore.phase", options=("decode", "prefill"))
     longest = max(spec.model.max_position_tokens or 0, 1 << _CONTEXT_POWERS[1])
@@ -76,40 +78,41 @@ def workload_controls(spec: RunSpec) -> None:
             placeholder="no limit" if limit == float("inf") else f"all {limit:,.0f}",
             help="Most PEs that a config may use; empty: as many as the machine has",
         )
+    own = spec.machine.collective_model
     with collectives:
         widgets.select(
             "Collective model",
             at="explore.collective_model",
-            options=(None, *explore_core.COLLECTIVE_MODELS),
-            format_func=lambda name: name or f"machine's own ({spec.machine.collective_model})",
-            help="How a collective that spans several tiers is charged; see Method",
+            options=("own", *(name for name in explore_core.COLLECTIVE_MODELS if name != own)),
+            format_func=lambda name: f"{own} (own)" if name == "own" else name,
+            help="How a collective that spans several tiers is charged; see Method. Own: as the machine says",
         )
+    with grid:
+        _axes_controls()
 
 
-def axes_controls() -> None:
+def _axes_controls() -> None:
     """Show the values of each axis, and the dense grid."""
     settings = state.current().explore
-    dense = " Dense: 1 and every even degree." if settings.dense else ""
-    with st.expander(f"Axes to search.{dense}", key="explore_axes"):
+    with st.popover("Dense grid" if settings.dense else "Axes", width="stretch"), st.container(width=640):
         widgets.toggle(
             "Dense grid: 1 and every even degree, CP to 256, TP to 64, PP to 32, DP to 64",
             at="explore.dense",
             help="Millions of configs: it is started by hand, shows its progress and can be stopped",
         )
-        columns = st.columns(4)
-        for column, (name, most) in zip(columns, _DEGREE_OPTIONS.items(), strict=True):
-            own = getattr(settings.axes, name)
-            options = tuple(sorted({*(1 << power for power in range(most.bit_length())), *own}))
-            with column:
+        left, right = st.columns(2)
+        with left:
+            for name, most in _DEGREE_OPTIONS.items():
+                own = getattr(settings.axes, name)
+                options = tuple(sorted({*(1 << power for power in range(most.bit_length())), *own}))
                 widgets.multiselect(
                     f"{name.upper()} degrees",
                     at=f"explore.axes.{name}",
                     options=options,
                     disabled=settings.dense,
                 )
-        columns = st.columns(len(_MODE_OPTIONS))
-        for column, (name, (label, choices)) in zip(columns, _MODE_OPTIONS.items(), strict=True):
-            with column:
+        with right:
+            for name, (label, choices) in _MODE_OPTIONS.items():
                 widgets.multiselect(label, at=f"explore.axes.{name}", options=choices)
 
 
@@ -167,28 +170,23 @@ def _first_row() -> None:
     state.update(baseline=None)
 
 
-@guard.callback
-def _compare(asked: Question, baseline: ConfigScore) -> None:
-    st.session_state["_explore_said"] = state.add_to_compare(
-        ComparePoint(
-            label=baseline.label(),
-            spec=_document_in_force(asked),
-            cell=CellPoint(
-                phase=asked.phase,
-                context_tokens=asked.context_tokens,
-                batch=asked.batch,
-                config=explore_core.chosen_of(baseline.config),
-            ),
-        )
+def _cell_point(asked: Question, baseline: ConfigScore) -> CellPoint:
+    return CellPoint(
+        phase=asked.phase,
+        context_tokens=asked.context_tokens,
+        batch=asked.batch,
+        config=explore_core.chosen_of(baseline.config),
+        collective_model=asked.collective_model,
     )
 
 
-def _document_in_force(asked: Question) -> dict[str, object]:
-    """Return the run-spec, with the machine written out where another collective model is in force."""
-    document = dict(state.current().spec)
-    if asked.machine.collective_model != asked.spec.machine.collective_model:
-        document["hardware"] = hardware_to_json(asked.machine)
-    return document
+@guard.callback
+def _compare(asked: Question, baseline: ConfigScore) -> None:
+    st.session_state[_SAID_KEY] = state.add_to_compare(
+        ComparePoint(
+            label=baseline.label(), spec=dict(state.current().spec), cell=_cell_point(asked, baseline)
+        )
+    )
 
 
 def baseline_bar(asked: Question, *, baseline: ConfigScore, row: int | None, n_rows: int) -> None:
@@ -213,23 +211,16 @@ def baseline_bar(asked: Question, *, baseline: ConfigScore, row: int | None, n_r
     if "cell" in {page.name for page in pages.available()} and st.button(
         "Open as cell",
         key="explore_cell",
-        help="The component table of this config; it takes the machine's own collective model",
+        help="What this config spends its time and memory on, component by component",
     ):
         _open_cell(asked, baseline)
-    said = st.session_state.pop("_explore_said", None)
+    said = st.session_state.pop(_SAID_KEY, None)
     if said:
         st.toast(said)
 
 
 def _open_cell(asked: Question, baseline: ConfigScore) -> None:
-    state.update(
-        cell=CellPoint(
-            phase=asked.phase,
-            context_tokens=asked.context_tokens,
-            batch=asked.batch,
-            config=explore_core.chosen_of(baseline.config),
-        )
-    )
+    state.update(cell=_cell_point(asked, baseline))
     st.switch_page("pages/cell/page.py", query_params=state.query())
 
 

@@ -98,7 +98,7 @@ def question(now: AppState) -> Question:
         context_tokens=settings.context_tokens or default_context(spec),
         batch=settings.batch,
         max_pes=settings.max_pes,
-        collective_model=settings.collective_model,
+        collective_model=None if settings.collective_model == "own" else settings.collective_model,
         axes=ExploreAxes(**chosen),
     )
 

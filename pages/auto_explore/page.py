@@ -190,9 +190,7 @@ def _pareto_tab(asked: Question, result: ExploreResult) -> None:
         return
     row = explore_core.row_on_front(result.pareto, config)
     with _toolbar():
-        widgets.segmented(
-            "View of the front", at="explore.view", options=("Projections", "3-D"), width="content"
-        )
+        widgets.segmented("View", at="explore.view", options=("Projections", "3-D"), width="content")
         explore_controls.baseline_bar(
             asked, baseline=explore_core.score(asked, config), row=row, n_rows=len(result.pareto)
         )
@@ -331,8 +329,6 @@ def body() -> None:
             )
     with layout.controls("explore"):
         explore_controls.workload_controls(spec)
-        if state.current().explore.tab == "Pareto":
-            explore_controls.axes_controls()
     asked = explore_core.question(state.current())
     _context_note(asked)
     result = _sweep(asked)

@@ -47,7 +47,7 @@ async function draw(host, state) {
 }
 
 function buttons(root, host, data) {
-  root.querySelectorAll("button").forEach((button) => {
+  root.querySelectorAll(".planner-figure-buttons button").forEach((button) => {
     const format = button.dataset.format;
     button.setAttribute("aria-label", "Download figure as " + format.toUpperCase() + ": " + data.label);
     button.onclick = () => window.Plotly && window.Plotly.downloadImage(host, {
