@@ -176,10 +176,12 @@ def test_a_pipeline_of_unlike_layers_holds_no_more_than_the_whole(
         assert sum(held_bytes(model, machine, replace(cut, pp=pp), workload)) <= whole * SLACK
 
 
-@given(**ANY)
+@given(model=models(), machine=machines(), cut=cuts(beyond=False), workload=workloads())
 def test_a_pipeline_never_shortens_a_request(
     model: ModelArch, machine: Machine, cut: Cut, workload: Workload
 ) -> None:
+    """With ranks that exist: ranks that EP would have to add lie past the pipeline, so a longer one can
+    move them over a tier, and a hierarchical all-reduce of two short rings can beat one long one."""
     times = [latency(model, machine, replace(cut, pp=pp), workload) for pp in (1, 2, 3, 5, 8)]
     assert all(later * SLACK >= sooner for sooner, later in pairwise(times))
 
