@@ -31,7 +31,6 @@ LEGEND_BELOW: Final = {
     "yref": "container",
     "yanchor": "bottom",
     "maxheight": 56,
-    "itemsizing": "constant",
 }
 ROOM_FOR_LEGEND: Final = {"b": 112}
 

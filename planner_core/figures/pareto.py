@@ -193,7 +193,7 @@ def pareto_projections(
         height=540,
         hovermode="closest",
     )
-    lay_grid(sheet, titles=["", "", ""], n_columns=3, gap_x=0.075, gap_y=0.0, theme=theme)
+    lay_grid(sheet, titles=["", "", ""], n_columns=3, gap_x=0.09, gap_y=0.0, theme=theme)
     groups = _by_binding(behind)
     everything = [*behind, *(score for _, score in rows)]
     for cell, ((x_title, x_of), (y_title, y_of)) in enumerate(_PROJECTIONS, start=1):
@@ -346,7 +346,7 @@ def pareto_3d(
         theme=theme,
         margin={"l": 0, "r": 16, "t": 72, "b": 32},
         height=620,
-        legend=LEGEND_BELOW,
+        legend={**LEGEND_BELOW, "itemsizing": "constant"},
     )
     step = max(1, -(-len(behind) // MAX_3D_CLOUD))
     for label, members in _by_binding(behind[::step]).items():

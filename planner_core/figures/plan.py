@@ -96,7 +96,7 @@ def selection_by_context(*, buckets: Sequence[BucketPlan], about: FigureContext,
         hovermode="closest",
     )
     titles = ["Inter-token latency", "Time to first token", "Throughput"]
-    lay_grid(sheet, titles=titles, n_columns=3, gap_x=0.075, gap_y=0.0, theme=theme)
+    lay_grid(sheet, titles=titles, n_columns=3, gap_x=0.1, gap_y=0.0, theme=theme)
     tokens = [float(bucket.context_tokens) for bucket, _ in chosen]
     for cell, (y_title, values, targets) in enumerate(panels, start=1):
         limits = [(x, y) for x, y in zip(tokens, targets, strict=False) if y is not None]

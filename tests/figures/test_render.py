@@ -4,6 +4,7 @@ import asyncio
 import re
 import struct
 from pathlib import Path
+from xml.etree import ElementTree
 
 import plotly.graph_objects as go
 import pytest
@@ -47,12 +48,12 @@ def test_an_svg_has_its_text_even_inside_a_running_loop(
         return to_images([figure], theme=DARK, image_format="svg", width_px=1280, height_px=800)
 
     (image,) = asyncio.run(inside())
-    text = image.decode()
-    assert text.startswith("<svg")
-    assert 'width="1280" height="800"' in text
-    assert "&lt;script&gt;x&lt;/script&gt;" in text
-    assert "<script" not in text
-    assert DARK.paper.replace("#", "") in text or "rgb(17, 22, 28)" in text
+    drawn = ElementTree.fromstring(image)
+    assert drawn.tag.endswith("}svg")
+    assert (drawn.get("width"), drawn.get("height")) == ("1280", "800")
+    assert "<script>x</script> · a & b · decode" in "".join(drawn.itertext())
+    assert not [element for element in drawn.iter() if element.tag.endswith("}script")]
+    assert "rgb(17, 22, 28)" in image.decode()  # the dark page
 
 
 def test_html_needs_nothing_else(figure: go.Figure) -> None:
@@ -101,7 +102,7 @@ def test_a_chrome_that_crashes_is_one_plain_line_and_html_still_comes(
     program.write_text("#!/bin/sh\nexit 3\n")
     program.chmod(0o755)
     monkeypatch.setenv("BROWSER_PATH", str(program))
-    with pytest.raises(ImagesUnavailable, match="failed: .*; set BROWSER_PATH to a Chrome that runs") as no:
+    with pytest.raises(ImagesUnavailable, match=r"failed: .*; set BROWSER_PATH to a Chrome that runs") as no:
         to_images([figure], theme=LIGHT)
     assert "\n" not in str(no.value)
     assert to_html(figure, theme=LIGHT)
