@@ -104,7 +104,7 @@ def selection_by_context(*, buckets: Sequence[BucketPlan], about: FigureContext,
             sheet.add(_target_trace(limits, theme, legend=cell == 1), cell=cell)
         for one in _selection_traces(chosen, tokens, values, theme, legend=cell == 1):
             sheet.add(one, cell=cell)
-        axis = log_axis(title="Context length [tokens], config from there on", values=tokens, ticks=tokens)
+        axis = log_axis(title="Context length [tokens]", values=tokens, ticks=tokens)
         axis["ticktext"] = _length_ticks(chosen)
         sheet.axes(x=axis, y=log_axis(title=y_title, values=[*values, *(y for _, y in limits)]), cell=cell)
     told = "; ".join(

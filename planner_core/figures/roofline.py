@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 from planner_core.figures.frame import (
     LABEL_LIMIT,
+    LEGEND_BELOW,
+    ROOM_FOR_LEGEND,
     Drawn,
     FigureContext,
     Trace,
@@ -95,7 +97,8 @@ def roofline(
         title=title,
         about=about,
         theme=theme,
-        legend={"x": 0.99, "y": 0.02, "xanchor": "right", "yanchor": "bottom"},
+        legend=LEGEND_BELOW,
+        margin=ROOM_FOR_LEGEND,
         hovermode="closest",
         height=540,
     )

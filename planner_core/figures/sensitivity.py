@@ -106,6 +106,7 @@ def sensitivity_panel(
     theme: Theme,
     budget_bytes: float | None = None,
     n_columns: int = 3,
+    summary: bool = True,
 ) -> Drawn:
     """Draw five subplots, log/log, a knob each, on one latency scale.
 
@@ -123,6 +124,8 @@ def sensitivity_panel(
         What a plan may fill on one PE [B], for the share in the hover.
     n_columns : int
         3 puts the legend in the sixth cell; 1 suits a narrow page.
+    summary : bool
+        Whether the sixth cell tells the baseline's numbers and each knob's best value too.
 
     Returns
     -------
@@ -175,7 +178,9 @@ def sensitivity_panel(
         sheet.add(one)
     if n_rows * n_columns > len(by_knob):
         last = cell_area(cell=n_rows * n_columns, n_rows=n_rows, n_columns=n_columns, **gaps)
-        _fill_free_cell(sheet, last, by_knob, budget_bytes, theme)
+        _put_legend(sheet, last)
+        if summary:
+            _put_summary(sheet, last, by_knob, budget_bytes, theme)
     else:
         sheet.layout |= {"legend": LEGEND_BELOW, "margin": {"t": 100, **ROOM_FOR_LEGEND}}
     return sheet.drawn(alt=_alt(title, by_knob))
@@ -274,10 +279,8 @@ def _legend_keys(every: Sequence[Row], theme: Theme) -> list[Trace]:
     return [trace("scatter", x=[None], y=[None], name=name, hoverinfo="skip", **look) for name, look in keys]
 
 
-def _fill_free_cell(
-    sheet: Sheet, area: Area, by_knob: dict[str, list[Row]], budget_bytes: float | None, theme: Theme
-) -> None:
-    """Put into the free last cell how to read the figure, the baseline's numbers, each knob's best value."""
+def _put_legend(sheet: Sheet, area: Area) -> None:
+    """Put how to read the figure at the top of the free last cell."""
     sheet.layout["legend"] = {
         "x": area.left,
         "y": area.top,
@@ -286,6 +289,12 @@ def _fill_free_cell(
         "font": {"size": SIZE_TEXT},
         "title": {"text": "<b>How to read it</b>", "font": {"size": SIZE_HEADING}},
     }
+
+
+def _put_summary(
+    sheet: Sheet, area: Area, by_knob: dict[str, list[Row]], budget_bytes: float | None, theme: Theme
+) -> None:
+    """Put the baseline's numbers and each knob's best value at the foot of the free last cell."""
     baseline = next((row for members in by_knob.values() for row in members if row.is_baseline), None)
     if baseline is None:
         return

@@ -4,7 +4,7 @@ import asyncio
 import re
 import struct
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import plotly.graph_objects as go
 import pytest
@@ -48,7 +48,7 @@ def test_an_svg_has_its_text_even_inside_a_running_loop(
         return to_images([figure], theme=DARK, image_format="svg", width_px=1280, height_px=800)
 
     (image,) = asyncio.run(inside())
-    drawn = ElementTree.fromstring(image)
+    drawn = ET.fromstring(image)
     assert drawn.tag.endswith("}svg")
     assert (drawn.get("width"), drawn.get("height")) == ("1280", "800")
     assert "<script>x</script> · a & b · decode" in "".join(drawn.itertext())
