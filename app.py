@@ -5,7 +5,7 @@ Owns: what is around a page, and the order of a run. Run it with `streamlit run 
 
 import streamlit as st
 
-from ui import guard, layout, navigation, pages, state, theme
+from ui import guard, layout, navigation, pages, state, theme, widgets
 
 
 def _head() -> None:
@@ -25,3 +25,4 @@ st.set_page_config(
 guard.run(_head, place="head")
 page = navigation.navigation(pages.available())
 guard.run(page.run, place=page.url_path or "page")
+widgets.take_unseen()

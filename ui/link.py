@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import zlib
 
 from pydantic import ValidationError
 
 from planner_core.errors import Fault, InvalidSpec, shorten
-from planner_core.strict_json import load_json
+from planner_core.strict_json import dumps, load_json
 from ui.app_state import VERSION, AppState
 
 PARAMETER = "s"
@@ -23,15 +22,11 @@ MAX_JSON_BYTES = 1_000_000
 _PREFIX = f"{VERSION}."
 
 
-def canonical_json(document: object) -> str:
-    """Return strict JSON with sorted keys and no spaces: equal documents give equal text."""
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-
-
 def encode(state: AppState) -> str | None:
     """Return the link's parameter, or None where it would be longer than `MAX_LINK_CHARS`."""
-    document = state.model_dump(mode="json", exclude_none=False)
-    packed = zlib.compress(canonical_json(document).encode("utf-8", "surrogatepass"), 6)
+    # Keys keep their order, so that the run-spec's text is the same after a reload.
+    document = dumps(state.model_dump(mode="json"), indent=None)
+    packed = zlib.compress(document.encode("utf-8"), 6)
     text = _PREFIX + base64.urlsafe_b64encode(packed).rstrip(b"=").decode("ascii")
     return text if len(text) <= MAX_LINK_CHARS else None
 

@@ -10,7 +10,7 @@ import streamlit as st
 from ui import pages, state
 from ui.assets import asset
 
-_keep_edits = st.components.v2.component("planner_keep_edits", js=asset("keep_edits.js"))
+_frame_script = st.components.v2.component("planner_frame", js=asset("frame.js"))
 
 
 def navigation(entries: tuple[pages.PageEntry, ...]) -> st.Page:
@@ -24,5 +24,5 @@ def navigation(entries: tuple[pages.PageEntry, ...]) -> st.Page:
         st.html('<div class="planner-brand">Inference planner</div>')
         for page, entry in zip(made, entries, strict=True):
             st.page_link(page, label=entry.title, query_params=state.query(), width="stretch")
-        _keep_edits(key="keep_edits", height=1)
+        _frame_script(key="frame_script", height=1, data={"found": bool(chosen.url_path)})
     return chosen

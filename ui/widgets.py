@@ -18,6 +18,7 @@ import streamlit as st
 from ui import guard, state
 
 _Value = TypeVar("_Value")
+_UNSEEN = "_planner_unseen"
 
 
 def key_of(at: str) -> str:
@@ -25,14 +26,48 @@ def key_of(at: str) -> str:
     return f"field_{at.replace('.', '_')}"
 
 
-def feed(key: str, shown: Any) -> None:
-    """Set a widget's value where it has another one; give `shown` as its default too.
+def mirrored(
+    widget: Callable[..., Any],
+    label: str,
+    *,
+    key: str,
+    shown: Any,
+    commit: Callable[..., None],
+    args: tuple[Any, ...],
+    **options: Any,
+) -> None:
+    """Show a widget that always has the value `shown`, and calls `commit(*args)` where the user sets another.
 
-    The default is what a browser shows that has no value of the widget: on a page that is opened or come back
-    to. Setting the value each time would do that as well, and overwrite what is being typed.
+    `shown` is given as the default too: that is what a browser shows that has no value of the widget, on a
+    page that is opened or come back to. Setting the value each time would do that as well, and overwrite what is
+    being typed. A browser whose server was started again still has values that this session never saw; see
+    `take_unseen`.
     """
-    if key in st.session_state and st.session_state[key] != shown:
+    known = key in st.session_state
+    if known and st.session_state[key] != shown:
         st.session_state[key] = shown
+    kind = widget.__name__
+    if kind == "selectbox":
+        choices = list(options["options"])
+        options["index"] = choices.index(shown) if shown in choices else None
+    else:
+        options["default" if kind in ("segmented_control", "multiselect") else "value"] = shown
+    returned = widget(label, key=key, on_change=commit, args=args, **options)
+    if not known and returned != shown:
+        st.session_state[_UNSEEN] = (*st.session_state.get(_UNSEEN, ()), (commit, args))
+
+
+def take_unseen() -> None:
+    """Take what the user set while there was no session: call it at the end of a full run.
+
+    After the server was started again the link restores the state, and the first edit comes as a value that
+    no callback saw. It is committed after the run, when every widget has been compared with the same state.
+    """
+    unseen = st.session_state.pop(_UNSEEN, ())
+    for commit, args in unseen:
+        commit(*args)
+    if unseen:
+        st.rerun()
 
 
 @guard.callback
@@ -52,11 +87,18 @@ def _accepts_none(at: str) -> bool:
     return type(None) in getattr(annotation, "__args__", ())
 
 
-def _fed(at: str, shown: Any, convert: Callable[[Any], Any] | None = None) -> dict[str, Any]:
-    """Keep the widget's value at the state's, and return its key and callback."""
+def _field(
+    widget: Callable[..., Any],
+    label: str,
+    *,
+    at: str,
+    shown: Any,
+    convert: Callable[[Any], Any] | None = None,
+    **options: Any,
+) -> None:
+    """Show a widget for a field of the state."""
     key = key_of(at)
-    feed(key, shown)
-    return {"key": key, "on_change": _commit, "args": (at, key, convert)}
+    mirrored(widget, label, key=key, shown=shown, commit=_commit, args=(at, key, convert), **options)
 
 
 def _value(at: str, fallback: Any) -> Any:
@@ -71,7 +113,7 @@ def slider(
     kind = int if isinstance(min_value, int) and isinstance(max_value, int) else float
     value = _value(at, fallback if fallback is not None else min_value)
     shown = kind(min(max(value, min_value), max_value))
-    st.slider(label, min_value, max_value, shown, **_fed(at, shown), **options)
+    _field(st.slider, label, at=at, shown=shown, min_value=min_value, max_value=max_value, **options)
     return value
 
 
@@ -79,7 +121,7 @@ def select_slider(label: str, *, at: str, options: Sequence[_Value], fallback: _
     """Show a slider over listed values; a value off the list is shown at the nearest of them."""
     value = _value(at, fallback)
     shown = value if value in options else min(options, key=lambda option: abs(option - value))  # type: ignore[operator]
-    st.select_slider(label, options=options, value=shown, **_fed(at, shown), **more)
+    _field(st.select_slider, label, at=at, shown=shown, options=options, **more)
     result: _Value = value
     return result
 
@@ -99,7 +141,7 @@ def number(
     if shown is not None:
         shown = max(shown, min_value) if min_value is not None else shown
         shown = min(shown, max_value) if max_value is not None else shown
-    st.number_input(label, min_value, max_value, shown, **_fed(at, shown), **options)
+    _field(st.number_input, label, at=at, shown=shown, min_value=min_value, max_value=max_value, **options)
     return value
 
 
@@ -130,8 +172,7 @@ def _choice(
     value = _value(at, fallback)
     if value not in options:
         value = fallback if fallback in options else options[0]
-    initial = {"default": value} if widget is st.segmented_control else {"index": list(options).index(value)}
-    widget(label, options=options, **initial, **_fed(at, value), **more)
+    _field(widget, label, at=at, shown=value, options=options, **more)
     return value
 
 
@@ -143,19 +184,19 @@ def multiselect(label: str, *, at: str, options: Sequence[_Value], **more: Any) 
     def ordered(values: Sequence[_Value]) -> tuple[_Value, ...]:
         return tuple(option for option in options if option in values)
 
-    st.multiselect(label, options=options, default=shown, **_fed(at, shown, ordered), **more)
+    _field(st.multiselect, label, at=at, shown=shown, convert=ordered, options=options, **more)
     return tuple(shown)
 
 
 def toggle(label: str, *, at: str, **options: Any) -> bool:
     """Show a switch."""
     value = bool(state.at(at))
-    st.toggle(label, value=value, **_fed(at, value), **options)
+    _field(st.toggle, label, at=at, shown=value, **options)
     return value
 
 
 def text_input(label: str, *, at: str, **options: Any) -> str:
     """Show a line of text."""
     value = _value(at, "")
-    st.text_input(label, value=value, **_fed(at, value), **options)
+    _field(st.text_input, label, at=at, shown=value, **options)
     return str(value)

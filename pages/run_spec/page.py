@@ -65,8 +65,9 @@ def _field(
     """Show one field of the document as a line of text, with its faults."""
     key = f"spec_{path}"
     shown = spec_editor.number_text(spec_editor.value_at(document, path))
-    widgets.feed(key, shown)
-    st.text_input(label, shown, key=key, on_change=_commit_field, args=(path, key, number), **more)
+    widgets.mirrored(
+        st.text_input, label, key=key, shown=shown, commit=_commit_field, args=(path, key, number), **more
+    )
     _show_faults(path, found)
 
 
@@ -91,17 +92,17 @@ def _preset_select(
     preset = loaded.preset_named(named, known=options)
     choices = list(options) if preset else [_INLINE, *options]
     shown = preset or _INLINE
-    widgets.feed(key, shown)
-    st.selectbox(
+    widgets.mirrored(
+        st.selectbox,
         label,
-        choices,
-        index=choices.index(shown),
         key=key,
+        shown=shown,
+        commit=on_change,
+        args=(key,),
+        options=choices,
         format_func=lambda name: (
             "From a file, as in the JSON" if name == _INLINE else text.plain(titles(name))
         ),
-        on_change=on_change,
-        args=(key,),
     )
 
 
@@ -147,15 +148,14 @@ def _machine_constants(document: dict[str, Any], found: tuple[Fault, ...]) -> No
             _field(document, f"hardware.{name}", label, found)
     models = ["hierarchical", "flat", "flat-all-pes"]
     chosen = machine.get("collective_model")
-    if chosen in models:
-        widgets.feed("spec_collectives", chosen)
-    st.selectbox(
+    widgets.mirrored(
+        st.selectbox,
         "Collective model",
-        models,
-        index=models.index(chosen) if chosen in models else None,
         key="spec_collectives",
-        on_change=_pick_collectives,
+        shown=chosen if chosen in models else None,
+        commit=_pick_collectives,
         args=("spec_collectives",),
+        options=models,
         help="How an all-reduce that spans several tiers is charged; see Method",
     )
     tiers = machine.get("tiers")
@@ -209,16 +209,16 @@ def _targets_part(document: dict[str, Any], found: tuple[Fault, ...]) -> None:
     goal = next(
         (name for name, value in _GOALS.items() if value == document.get("objective")), "Latency targets"
     )
-    widgets.feed("spec_goal", goal)
-    st.segmented_control(
+    widgets.mirrored(
+        st.segmented_control,
         "Plan for",
-        list(_GOALS),
-        default=goal,
         key="spec_goal",
+        shown=goal,
+        commit=_pick_goal,
+        args=("spec_goal",),
+        options=list(_GOALS),
         required=True,
         wrap=True,
-        on_change=_pick_goal,
-        args=("spec_goal",),
     )
     _show_faults("objective", found)
     if document.get("objective") is None:
@@ -363,16 +363,15 @@ def _json_part(found: tuple[Fault, ...]) -> None:
             elsewhere or (),
         )
         st.button("Discard the changes", key="spec_discard", on_click=spec_editor.discard)
-    shown = spec_editor.shown_text()
-    widgets.feed("spec_json", shown)
-    st.text_area(
+    widgets.mirrored(
+        st.text_area,
         "Run-spec as JSON",
-        shown,
         key="spec_json",
+        shown=spec_editor.shown_text(),
+        commit=_commit_json,
+        args=("spec_json",),
         height=_JSON_HEIGHT,
         max_chars=1_000_000,
-        on_change=_commit_json,
-        args=("spec_json",),
     )
 
 

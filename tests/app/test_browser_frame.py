@@ -26,9 +26,10 @@ def test_a_deep_link_is_a_fresh_servers_first_visit(new_server: Callable[[], Ser
     server = new_server()
     spec = {**loaded.default_spec(), "hf_config": "llama-3.1-8b", "model": "Llama 3.1 8B"}
     parameter = link.encode(AppState(spec=spec))
-    with quiet_console(page):
-        visit(page, f"{server.url}/method?{link.PARAMETER}={parameter}")
+    visit(page, f"{server.url}/method?{link.PARAMETER}={parameter}")
     expect(page.get_by_role("heading", level=1, name="Method")).to_be_visible()
+    expect(page.get_by_test_id("stDialog")).to_have_count(0)
+    assert page.url.startswith(f"{server.url}/method")
     expect(page.locator(".planner-loaded")).to_contain_text("Llama 3.1 8B")
     expect(page.get_by_test_id("stSidebar").get_by_role("link", name="Run spec")).to_be_visible()
     no_traceback(page)

@@ -34,7 +34,16 @@ function hold(event) {
   }, 10);
 }
 
-export default function () {
+// Where the first visit to a fresh server is a deep link, Streamlit looks for the page among `pages/*.py` before
+// app.py has said which pages there are, and tells the visitor that it does not exist. It does: close that.
+function closeWrongDialog() {
+  for (const dialog of document.querySelectorAll('[data-testid="stDialog"]')) {
+    if (dialog.textContent.includes("Page not found")) dialog.querySelector("button[aria-label]")?.click();
+  }
+}
+
+export default function ({ data }) {
+  if (data.found) [0, 100, 300, 1000].forEach((wait) => setTimeout(closeWrongDialog, wait));
   if (window.plannerKeepsEdits) return;
   window.plannerKeepsEdits = true;
   document.addEventListener("pointerdown", leave, true);
