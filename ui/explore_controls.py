@@ -15,7 +15,7 @@ import streamlit as st
 
 from planner_core.auto_explore import Config, ConfigScore
 from planner_core.run_spec import RunSpec
-from ui import explore_core, explore_job, guard, layout, pages, state, text, widgets
+from ui import explore_core, explore_job, explore_words, guard, pages, state, text, widgets
 from ui.app_state import CellPoint, ComparePoint
 from ui.explore_core import Question
 
@@ -44,7 +44,7 @@ def workload_controls(spec: RunSpec) -> None:
     """Show phase, context, batch, PE budget, collective model, and what is searched."""
     settings = state.current().explore
     phase, context, batch, budget, collectives, grid = st.columns(
-        [1.75, 2, 2, 1.4, 1.9, 1.3], gap="medium", vertical_alignment="bottom"
+        [1.95, 2, 2, 1.4, 1.9, 1.2], gap="medium", vertical_alignment="bottom"
     )
     with phase:
         widgets.segmented("Phase", at="explore.phase", options=("decode", "prefill"))
@@ -94,7 +94,7 @@ def workload_controls(spec: RunSpec) -> None:
 def _axes_controls() -> None:
     """Show the values of each axis, and the dense grid."""
     settings = state.current().explore
-    with st.popover("Dense grid" if settings.dense else "Axes", width="stretch"), st.container(width=640):
+    with st.popover("Dense" if settings.dense else "Axes", width="stretch"), st.container(width=640):
         widgets.toggle(
             "Dense grid: 1 and every even degree, CP to 256, TP to 64, PP to 32, DP to 64",
             at="explore.dense",
@@ -214,30 +214,13 @@ def baseline_bar(asked: Question, *, baseline: ConfigScore, row: int | None, n_r
         help="What this config spends its time and memory on, component by component",
     ):
         _open_cell(asked, baseline)
-    said = st.session_state.pop(_SAID_KEY, None)
-    if said:
-        st.toast(said)
+    said = text.htm(explore_words.baseline_line(baseline, row=row))
+    st.html(f'<div class="planner-quiet" style="padding-bottom: 0.5rem">{said}</div>', width="content")
+    toast = st.session_state.pop(_SAID_KEY, None)
+    if toast:
+        st.toast(toast)
 
 
 def _open_cell(asked: Question, baseline: ConfigScore) -> None:
     state.update(cell=_cell_point(asked, baseline))
     st.switch_page("pages/cell/page.py", query_params=state.query())
-
-
-def baseline_facts(baseline: ConfigScore, *, row: int | None) -> None:
-    """Show the baseline's numbers."""
-    where = "not on the front" if row is None else f"row {row} of the front"
-    fits = f"{text.percent(baseline.hbm_frac)} of HBM"
-    layout.facts(
-        [
-            ("Baseline", baseline.label(), where),
-            ("Latency", text.seconds(baseline.latency_s), f"binds: {text.binding(baseline.binding)}"),
-            ("PEs", text.count(baseline.pes_used), f"efficiency {text.percent(baseline.efficiency)}"),
-            ("Throughput", text.tokens_per_s(baseline.throughput_tokens_per_s), "all replicas"),
-            (
-                "Memory of a PE",
-                text.n_bytes(baseline.memory_bytes_per_pe),
-                fits if baseline.fits else f"{fits}: does not fit, lacks {baseline.lacks}",
-            ),
-        ]
-    )

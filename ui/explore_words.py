@@ -66,6 +66,18 @@ def _signed(change: float) -> str:
     return f"{'+' if change > 0 else '−'}{text.percent(abs(change))}"
 
 
+def baseline_line(baseline: ConfigScore, *, row: int | None) -> str:
+    """Return the baseline's numbers in one short line; its name stands beside it, in figure and table."""
+    fits = "" if baseline.fits else f"; does not fit, lacks {baseline.lacks}"
+    where = "; not on the front" if row is None else ""
+    return (
+        f"{text.seconds(baseline.latency_s)}, {text.count(baseline.pes_used)} PEs, "
+        f"{text.percent(baseline.efficiency)} efficient, "
+        f"{text.tokens_per_s(baseline.throughput_tokens_per_s)}, "
+        f"{text.percent(baseline.hbm_frac)} of HBM{fits}{where}"
+    )
+
+
 def nothing_fits(result: ExploreResult, *, machine: Machine, pe_limit: float) -> str:
     """Return which config comes closest, and what it lacks."""
     closest = result.closest

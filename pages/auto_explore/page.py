@@ -31,9 +31,10 @@ from ui import (
 )
 from ui.explore_core import Question
 
-_PROJECTIONS_HEIGHT = 430
+_PROJECTIONS_HEIGHT = 460
 _SCENE_HEIGHT = 560
-_PANEL_HEIGHT = 620
+_PANEL_HEIGHT = 575
+_REVIEW_HEIGHT = 715
 _POLL_S = 0.5
 
 
@@ -71,7 +72,12 @@ def _pareto_figure(asked: Question, result: ExploreResult, row: int | None, look
 
 
 def _panel_figure(
-    asked: Question, config: Config, rows: Sequence[ParallelismSensitivityRow], look: theme.Theme
+    asked: Question,
+    config: Config,
+    rows: Sequence[ParallelismSensitivityRow],
+    look: theme.Theme,
+    *,
+    summary: bool = True,
 ) -> Drawn:
     return sensitivity_panel(
         rows=rows,
@@ -79,6 +85,7 @@ def _panel_figure(
         about=_about(asked),
         theme=look,
         budget_bytes=asked.machine.budget_bytes,
+        summary=summary,
     )
 
 
@@ -184,7 +191,6 @@ def _pareto_tab(asked: Question, result: ExploreResult) -> None:
         _said(explore_words.why_not(result))
         _nothing_fits(asked, result)
         return
-    _said(explore_words.why_not(result), _collectives_note(asked))
     config = explore_controls.baseline_of(result.pareto)
     if config is None:
         return
@@ -203,6 +209,7 @@ def _pareto_tab(asked: Question, result: ExploreResult) -> None:
         revision=_revision(asked),
         on_pick=explore_controls.pick_row,
     )
+    _said(explore_words.why_not(result), _collectives_note(asked))
     explore_controls.put_table_selection(row)
     tables.show_table(
         explore_tables.front_table(result.pareto),
@@ -240,14 +247,13 @@ def _sensitivity_tab(asked: Question, result: ExploreResult) -> None:
     row = explore_core.row_on_front(result.pareto, config)
     baseline = explore_core.score(asked, config)
     rows = explore_core.sensitivity(asked, config)
-    explore_controls.baseline_facts(baseline, row=row)
     with _toolbar():
         explore_controls.baseline_bar(asked, baseline=baseline, row=row, n_rows=len(result.pareto))
     live_figure.show_live_figure(
-        _panel_figure(asked, config, rows, theme.current()),
+        _panel_figure(asked, config, rows, theme.current(), summary=state.current().review),
         key="explore_panel",
         name=_name(asked, "sensitivity"),
-        height=_PANEL_HEIGHT,
+        height=_REVIEW_HEIGHT if state.current().review else _PANEL_HEIGHT,
         revision=_revision(asked),
     )
     sentences = explore_words.knob_sentences(rows, baseline=config, baseline_latency_s=baseline.latency_s)
