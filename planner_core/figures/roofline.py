@@ -33,7 +33,7 @@ from planner_core.stage_latencies import StepLatency
 from planner_core.units import TERA
 
 NO_POINTS = "No component both computes and loads. Choose a batch of 1 or more."
-WHOLE_STEP = "whole step, with communication"
+WHOLE_STEP = "whole step"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ def _trace(point: _Point, at: int, slot: int, total_s: float, theme: Theme) -> T
             f"{rate(point.flops_per_s, unit='FLOP/s')}<br>{seconds(point.time_s)}{share}"
         ],
         hoverinfo="text",
-        name=f"{name}: {sig(point.flop_per_byte)} FLOP/B",
+        name=f"{name}: {sig(point.flop_per_byte)}",
     )
 
 
