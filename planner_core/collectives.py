@@ -85,6 +85,36 @@ def point_to_point_s(
     return as_float(hop_latency_s) + as_float(message_bytes) / as_float(link_bytes_per_s)
 
 
+def neighbour_exchange_s(*, axes: Sequence[Axis], message_bytes: ArrayLike, machine: Machine) -> FloatArray:
+    """Time to send `message_bytes` to the next rank of a group, at the tier that the group spans [s].
+
+    Parameters
+    ----------
+    axes : sequence of Axis
+        The axes that the group is made of.
+    message_bytes : array_like
+        Bytes [B].
+    machine : Machine
+        The tiers.
+
+    Returns
+    -------
+    ndarray
+        Seconds.
+
+    Notes
+    -----
+    Whatever the collective model: the KV merge, the CP ring and the pipeline hop are point to point.
+    Physics contract, section 3.
+    """
+    tier = tier_spanned(axes=axes, machine=machine)
+    return point_to_point_s(
+        message_bytes=message_bytes,
+        hop_latency_s=machine.slowest_latency_s[tier],
+        link_bytes_per_s=machine.slowest_bytes_per_s[tier],
+    )
+
+
 def ranks_inside_tiers(*, axes: Sequence[Axis], machine: Machine) -> list[FloatArray]:
     """Ranks of a group that lie inside one tier, for each tier.
 
@@ -146,13 +176,22 @@ def tier_spanned(*, axes: Sequence[Axis], machine: Machine) -> NDArray[np.intp]:
     return tier
 
 
-def _collective_tier(
-    axes: Sequence[Axis], machine: Machine, pes_used: FloatArray
-) -> NDArray[np.intp]:
-    """Tier at which a flat model charges the group; a group of one rank costs nothing anywhere."""
+def charged_axes(*, axes: Sequence[Axis], machine: Machine, pes_used: ArrayLike) -> tuple[Axis, ...]:
+    """Axes whose span says at which tier a collective is charged.
+
+    Parameters
+    ----------
+    axes, machine, pes_used
+        As in `all_reduce_s`.
+
+    Returns
+    -------
+    tuple of Axis
+        The group's own; under `flat-all-pes` all PEs in use, side by side.
+    """
     if machine.collective_model == "flat-all-pes":
-        return machine.tier_holding(n_pes=pes_used)
-    return tier_spanned(axes=axes, machine=machine)
+        return (Axis(as_float(pes_used), as_float(1.0)),)
+    return tuple(axes)
 
 
 def all_reduce_s(
@@ -195,9 +234,7 @@ def all_reduce_s(
     if machine.collective_model == "hierarchical":
         total = as_float(0.0)
         ranks_before = as_float(1.0)
-        for tier, ranks in zip(
-            machine.tiers, ranks_inside_tiers(axes=axes, machine=machine), strict=True
-        ):
+        for tier, ranks in zip(machine.tiers, ranks_inside_tiers(axes=axes, machine=machine), strict=True):
             total = total + ring_all_reduce_s(
                 n_ranks=ranks / ranks_before,
                 message_bytes=message / ranks_before,
@@ -206,7 +243,9 @@ def all_reduce_s(
             )
             ranks_before = ranks
         return total
-    tier_index = _collective_tier(axes, machine, as_float(pes_used))
+    tier_index = tier_spanned(
+        axes=charged_axes(axes=axes, machine=machine, pes_used=pes_used), machine=machine
+    )
     return ring_all_reduce_s(
         n_ranks=_group_size(axes),
         message_bytes=message,
@@ -243,9 +282,7 @@ def all_to_all_s(
     if machine.collective_model == "hierarchical":
         total = as_float(0.0)
         ranks_before = as_float(1.0)
-        for tier, ranks in zip(
-            machine.tiers, ranks_inside_tiers(axes=axes, machine=machine), strict=True
-        ):
+        for tier, ranks in zip(machine.tiers, ranks_inside_tiers(axes=axes, machine=machine), strict=True):
             exchange_s = point_to_point_s(
                 message_bytes=share,
                 hop_latency_s=tier.hop_latency_s,
@@ -254,30 +291,12 @@ def all_to_all_s(
             total = total + (ranks - ranks_before) * exchange_s
             ranks_before = ranks
         return total
-    tier_index = _collective_tier(axes, machine, as_float(pes_used))
+    tier_index = tier_spanned(
+        axes=charged_axes(axes=axes, machine=machine, pes_used=pes_used), machine=machine
+    )
     exchange_s = point_to_point_s(
         message_bytes=share,
         hop_latency_s=machine.slowest_latency_s[tier_index],
         link_bytes_per_s=machine.slowest_bytes_per_s[tier_index],
     )
     return (_group_size(axes) - 1.0) * exchange_s
-
-
-def charged_tier(
-    *, axes: Sequence[Axis], machine: Machine, pes_used: ArrayLike
-) -> NDArray[np.intp]:
-    """Tier that a collective over a group lands on, for reading: the outermost one that is charged.
-
-    Parameters
-    ----------
-    axes, machine, pes_used
-        As in `all_reduce_s`.
-
-    Returns
-    -------
-    ndarray of int
-        Index into `machine.tiers`.
-    """
-    if machine.collective_model == "hierarchical":
-        return tier_spanned(axes=axes, machine=machine)
-    return _collective_tier(axes, machine, as_float(pes_used))

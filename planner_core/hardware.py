@@ -1,6 +1,6 @@
 """What a machine is: constants with their sources, no formula.
 
-Owns: `Machine` and its tiers, and the lookup from a number of PEs to the tier that holds them.
+Owns: `Machine` and its tiers, and the worst constants up to each tier.
 Refuses: reading JSON (see `hardware_file`), and any constant without a unit in its name.
 
 Source: physics contract, sections 3 and 5.
@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from planner_core.units import FloatArray, as_float
+from planner_core.units import FloatArray
 
 COLLECTIVE_MODELS = ("hierarchical", "flat", "flat-all-pes")
 SOURCE_KINDS = ("vendor", "published", "measured", "fitted", "assumed", "illustrative")
@@ -134,22 +133,3 @@ class Machine:
     def slowest_bytes_per_s(self) -> FloatArray:
         """Worst link bandwidth up to each tier [n_tiers]."""
         return np.minimum.accumulate([tier.link_bytes_per_s for tier in self.tiers])
-
-    def tier_holding(self, *, n_pes: ArrayLike) -> NDArray[np.intp]:
-        """Return the index of the innermost tier that holds `n_pes` PEs.
-
-        Past the outermost tier its index is returned: whether the machine has that many PEs is a
-        question of feasibility.
-
-        Parameters
-        ----------
-        n_pes : array_like
-            PEs in use.
-
-        Returns
-        -------
-        ndarray of int
-            Shaped like `n_pes`.
-        """
-        index = np.searchsorted(self.tier_pes, as_float(n_pes), side="left")
-        return np.minimum(index, len(self.tiers) - 1)

@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from planner_core.collectives import tier_spanned
 from planner_core.errors import InvalidSpec, PlannerError, UnsupportedModel
 from planner_core.hardware import Machine
 from planner_core.memory_layout import MemoryLayout
 from planner_core.model_arch import ModelArch, kv_bytes_per_token
-from planner_core.stage_latencies import BIND_KINDS, COMMUNICATION, Stage, StepLatency
+from planner_core.stage_latencies import BIND_KINDS, Stage, StepLatency
 from planner_core.workload import Workload
 
 if (
     TYPE_CHECKING
 ):  # imported for their names alone: auto_explore takes 40 ms to load, which a plan need not pay
     from planner_core.auto_explore import Config, ConfigScore, ExploreResult, ParallelismSensitivityRow
+    from planner_core.measurements import Accuracy, Comparison
     from planner_core.serving_plan import BucketPlan, OperatingPoint, PlanRow, ServingPlan
 
 Document = dict[str, Any]
@@ -81,6 +83,20 @@ ROW_KEYS: Final = (
     "memory_bytes_per_pe",
     "prefill_fits",
     "longest_context_tokens",
+)
+MEASUREMENT_KEYS: Final = (
+    "tp",
+    "batch",
+    "input_tokens",
+    "output_tokens",
+    "precision",
+    "kv_dtype_bytes",
+    "published",
+    "unit",
+    "source_title",
+    "url",
+    "read",
+    "note",
 )
 _COMPONENT_ARRAYS: Final = (
     "weight_bytes",
@@ -238,9 +254,9 @@ def stage_document(stage: Stage, *, machine: Machine) -> Document:
         "component": stage.component,
         "n_layers": stage.n_layers,
         **{name: float(getattr(stage, name)) for name in _STAGE_ARRAYS},
-        "tier": None
-        if stage.tier is None or stage.component != COMMUNICATION
-        else machine.tiers[int(stage.tier)].name,
+        "tier": machine.tiers[int(tier_spanned(axes=stage.charged_axes, machine=machine))].name
+        if stage.charged_axes
+        else None,
     }
 
 
@@ -397,6 +413,23 @@ def sensitivity_document(
         "baseline": score_document(baseline),
         "rows": [_pick(row, SENSITIVITY_KEYS) | {"tiers": dict(row.tiers)} for row in rows],
         "warnings": list(warnings),
+    }
+
+
+def accuracy_document(comparisons: Iterable[Comparison], summary: Iterable[Accuracy]) -> Document:
+    """Return published measurements beside the planner's times, with the ratios by machine and metric."""
+    return {
+        "measurements": [
+            {
+                "hardware": item.measurement.machine.name,
+                "model": item.measurement.model_title,
+                "metric": item.measurement.metric,
+                **_pick(item.measurement, MEASUREMENT_KEYS),
+                **_pick(item, ("measured_s", "predicted_s", "communication_s", "ratio", "compute_ratio")),
+            }
+            for item in comparisons
+        ],
+        "summary": [_fields_of(item) for item in summary],
     }
 
 

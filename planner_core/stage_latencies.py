@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from planner_core.collectives import (
     all_reduce_s,
     all_to_all_s,
-    charged_tier,
-    point_to_point_s,
-    tier_spanned,
+    charged_axes,
+    neighbour_exchange_s,
 )
 from planner_core.hardware import Machine
 from planner_core.model_arch import AttentionGroup, FfnGroup, ModelArch
@@ -63,8 +62,9 @@ class Stage:
         What one collective or all hops of a layer carry [B]; 0 for a compute stage.
     time_s : ndarray
         The stage's own floor, or its communication time [s].
-    tier : ndarray of int or None
-        The tier a communication stage is charged at.
+    charged_axes : tuple of Axis
+        The ranks whose span says at which tier a communication stage is charged; see
+        `collectives.tier_spanned`. Empty for a compute stage.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Stage:
     flops: FloatArray = _ZERO
     link_bytes: FloatArray = _ZERO
     time_s: FloatArray = _ZERO
-    tier: NDArray[np.intp] | None = None
+    charged_axes: tuple[Axis, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,13 +180,9 @@ class StepLatency:
         return self.binding_labels()[int(self.binding_index())]
 
 
-def _floor_s(
-    *, load_bytes: FloatArray, flops: FloatArray, machine: Machine, precision: str
-) -> FloatArray:
+def _floor_s(*, load_bytes: FloatArray, flops: FloatArray, machine: Machine, precision: str) -> FloatArray:
     """Roofline floor: max(bytes/hbm, FLOP/peak) [s]. Williams, Waterman, Patterson, CACM 52(4), 2009."""
-    return np.maximum(
-        load_bytes / machine.hbm_bytes_per_s, flops / machine.peak_flops_per_s[precision]
-    )
+    return np.maximum(load_bytes / machine.hbm_bytes_per_s, flops / machine.peak_flops_per_s[precision])
 
 
 def _compute_stage(
@@ -281,19 +277,12 @@ def _kv_merge_stage(
     workload: Workload,
 ) -> Stage:
     """Merge the partial results of the copies of a KV head: (split-1) exchanges a layer."""
-    tokens = as_float(workload.batch) * new_tokens_per_sequence(
-        workload=workload, parallelism=parallelism
-    )
+    tokens = as_float(workload.batch) * new_tokens_per_sequence(workload=workload, parallelism=parallelism)
     per_head = workload.activation_dtype_bytes * shard.value_dim + 8.0
     exchange_bytes = tokens * shard.heads * per_head
-    axis = Axis(shard.split, parallelism.tp_axis.stride)
-    tier = tier_spanned(axes=(axis,), machine=machine)
+    axes = (Axis(shard.split, parallelism.tp_axis.stride),)
     if machine.kv_merge_bytes_per_s is None:
-        exchange_s = point_to_point_s(
-            message_bytes=exchange_bytes,
-            hop_latency_s=machine.slowest_latency_s[tier],
-            link_bytes_per_s=machine.slowest_bytes_per_s[tier],
-        )
+        exchange_s = neighbour_exchange_s(axes=axes, message_bytes=exchange_bytes, machine=machine)
     else:
         exchange_s = exchange_bytes / machine.kv_merge_bytes_per_s
     return Stage(
@@ -302,7 +291,7 @@ def _kv_merge_stage(
         n_layers=group.n_layers,
         link_bytes=(shard.split - 1.0) * exchange_bytes,
         time_s=float(group.n_layers) * (shard.split - 1.0) * exchange_s,
-        tier=tier,
+        charged_axes=axes,
     )
 
 
@@ -316,12 +305,8 @@ def _cp_ring_stage(
 ) -> Stage:
     """CP-1 hops a layer; in prefill each hides behind 1/CP of the layer's attention."""
     hop_bytes = ring_hop_bytes(shard=shard, parallelism=parallelism, workload=workload)
-    tier = tier_spanned(axes=(parallelism.cp_axis,), machine=machine)
-    hop_s = point_to_point_s(
-        message_bytes=hop_bytes,
-        hop_latency_s=machine.slowest_latency_s[tier],
-        link_bytes_per_s=machine.slowest_bytes_per_s[tier],
-    )
+    axes = (parallelism.cp_axis,)
+    hop_s = neighbour_exchange_s(axes=axes, message_bytes=hop_bytes, machine=machine)
     n_layers = float(group.n_layers)
     if workload.phase == "prefill":
         layer_s = _sum_component("", compute, machine, workload).time_s / n_layers
@@ -333,7 +318,7 @@ def _cp_ring_stage(
         n_layers=group.n_layers,
         link_bytes=hops * hop_bytes,
         time_s=n_layers * hops * hop_s,
-        tier=tier,
+        charged_axes=axes,
     )
 
 
@@ -346,9 +331,7 @@ def _attention_all_reduce_stage(
     n_pes: FloatArray,
 ) -> Stage:
     """All-reduce of the attention output over the TP group, a*T*d bytes a layer."""
-    tokens = as_float(workload.batch) * new_tokens_per_sequence(
-        workload=workload, parallelism=parallelism
-    )
+    tokens = as_float(workload.batch) * new_tokens_per_sequence(workload=workload, parallelism=parallelism)
     message_bytes = workload.activation_dtype_bytes * tokens * float(model.hidden_size)
     axes = (parallelism.tp_axis,)
     return Stage(
@@ -358,16 +341,15 @@ def _attention_all_reduce_stage(
         link_bytes=message_bytes,
         time_s=float(group.n_layers)
         * all_reduce_s(axes=axes, message_bytes=message_bytes, machine=machine, pes_used=n_pes),
-        tier=charged_tier(axes=axes, machine=machine, pes_used=n_pes),
+        charged_axes=charged_axes(axes=axes, machine=machine, pes_used=n_pes),
     )
 
 
-def _experts_read(group: FfnGroup, shard: FfnShard, workload: Workload, ep: FloatArray) -> FloatArray:
-    """Experts whose weights the most loaded rank reads: E*(1-(1-k/E)^T)/EP, never more than it holds."""
-    n_experts = float(group.n_experts)
-    idle_share = 1.0 - float(group.n_experts_per_token) / n_experts
-    touched = n_experts * (1.0 - np.power(idle_share, shard.pool_tokens))
-    return np.minimum(touched * workload.expert_imbalance / ep, shard.experts_held)
+def _experts_read(group: FfnGroup, shard: FfnShard, workload: Workload) -> FloatArray:
+    """Experts that the most loaded rank reads: of the ceil(E/EP) it holds the share 1-(1-k/E)^T."""
+    idle_share = 1.0 - float(group.n_experts_per_token) / float(group.n_experts)
+    touched_share = 1.0 - np.power(idle_share, shard.pool_tokens)
+    return shard.experts_held * np.minimum(touched_share * workload.expert_imbalance, 1.0)
 
 
 def _ffn_compute(
@@ -385,13 +367,9 @@ def _ffn_compute(
     one_matrix = hidden * shard.width
     if group.kind == "moe":
         shared = hidden * shard.shared_width
-        experts = _experts_read(group, shard, workload, parallelism.ep)
-        routed_tokens = (
-            shard.pool_tokens
-            * float(group.n_experts_per_token)
-            / parallelism.ep
-            * workload.expert_imbalance
-        )
+        experts = _experts_read(group, shard, workload)
+        tokens_per_expert = shard.pool_tokens * (group.n_experts_per_token / group.n_experts)
+        routed_tokens = shard.experts_held * tokens_per_expert * workload.expert_imbalance
         matrix_bytes = widths.experts * experts * one_matrix + widths.shared_experts * shared
         matrix_flops = 2.0 * routed_tokens * one_matrix + 2.0 * shard.tokens * shared
         replicated_width = widths.router
@@ -480,9 +458,7 @@ def all_ffn_stages(
                     n_layers=group.n_layers,
                     link_bytes=2.0 * routed_bytes,
                     time_s=float(group.n_layers) * 2.0 * exchange_s,
-                    tier=charged_tier(
-                        axes=shard.expert_axes, machine=machine, pes_used=shard.n_pes
-                    ),
+                    charged_axes=charged_axes(axes=shard.expert_axes, machine=machine, pes_used=shard.n_pes),
                 )
             )
         stages.append(
@@ -498,15 +474,13 @@ def all_ffn_stages(
                     machine=machine,
                     pes_used=shard.n_pes,
                 ),
-                tier=charged_tier(axes=shard.reduce_axes, machine=machine, pes_used=shard.n_pes),
+                charged_axes=charged_axes(axes=shard.reduce_axes, machine=machine, pes_used=shard.n_pes),
             )
         )
     return tuple(stages)
 
 
-def _lm_head_stage(
-    model: ModelArch, machine: Machine, parallelism: Parallelism, workload: Workload
-) -> Stage:
+def _lm_head_stage(model: ModelArch, machine: Machine, parallelism: Parallelism, workload: Workload) -> Stage:
     """Build the projection to the vocabulary, on each sequence's last token only."""
     batch = as_float(workload.batch)
     columns = np.ceil(model.vocab_size / parallelism.tp)
@@ -531,16 +505,10 @@ def _pipeline_hop_stage(
     n_pes: FloatArray,
 ) -> Stage:
     """PP-1 hops of a*T*d bytes at the tier that holds all PEs in use."""
-    tokens = as_float(workload.batch) * new_tokens_per_sequence(
-        workload=workload, parallelism=parallelism
-    )
+    tokens = as_float(workload.batch) * new_tokens_per_sequence(workload=workload, parallelism=parallelism)
     message_bytes = workload.activation_dtype_bytes * tokens * float(model.hidden_size)
-    tier = machine.tier_holding(n_pes=n_pes)
-    hop_s = point_to_point_s(
-        message_bytes=message_bytes,
-        hop_latency_s=machine.slowest_latency_s[tier],
-        link_bytes_per_s=machine.slowest_bytes_per_s[tier],
-    )
+    axes = (Axis(n_pes, as_float(1.0)),)
+    hop_s = neighbour_exchange_s(axes=axes, message_bytes=message_bytes, machine=machine)
     hops = parallelism.pp - 1.0
     return Stage(
         name="pipeline_hop",
@@ -548,7 +516,7 @@ def _pipeline_hop_stage(
         n_layers=1,
         link_bytes=hops * message_bytes,
         time_s=hops * hop_s,
-        tier=tier,
+        charged_axes=axes,
     )
 
 
@@ -589,19 +557,13 @@ def all_stages(
     n_pes = _pes_with_added(model, parallelism, workload)
     stages: list[Stage] = []
     for group in model.attention:
-        shard = shard_attention(
-            group=group, model=model, parallelism=parallelism, workload=workload
-        )
+        shard = shard_attention(group=group, model=model, parallelism=parallelism, workload=workload)
         compute = _attention_compute(group, shard, model, machine, parallelism, workload)
         stages += compute
         stages.append(_kv_merge_stage(group, shard, machine, parallelism, workload))
         stages.append(_cp_ring_stage(group, shard, compute, machine, parallelism, workload))
-        stages.append(
-            _attention_all_reduce_stage(group, model, machine, parallelism, workload, n_pes)
-        )
-    stages += all_ffn_stages(
-        model=model, machine=machine, parallelism=parallelism, workload=workload
-    )
+        stages.append(_attention_all_reduce_stage(group, model, machine, parallelism, workload, n_pes))
+    stages += all_ffn_stages(model=model, machine=machine, parallelism=parallelism, workload=workload)
     stages.append(_lm_head_stage(model, machine, parallelism, workload))
     stages.append(_pipeline_hop_stage(model, machine, parallelism, workload, n_pes))
     return tuple(stages)
@@ -614,9 +576,7 @@ def _sum_arrays(values: Sequence[FloatArray]) -> FloatArray:
     return total
 
 
-def _sum_component(
-    name: str, stages: Sequence[Stage], machine: Machine, workload: Workload
-) -> Component:
+def _sum_component(name: str, stages: Sequence[Stage], machine: Machine, workload: Workload) -> Component:
     """Sum the stages of one kind; loads and FLOP overlap inside it."""
     weight_bytes = _sum_arrays([stage.weight_bytes for stage in stages])
     kv_bytes = _sum_arrays([stage.kv_bytes for stage in stages])
@@ -668,9 +628,7 @@ def step_latency(
     >>> round(float(step.latency_s) * 1e3, 3), step.binding
     (8.569, 'attention:kv_load')
     """
-    stages = all_stages(
-        model=model, machine=machine, parallelism=parallelism, workload=workload
-    )
+    stages = all_stages(model=model, machine=machine, parallelism=parallelism, workload=workload)
     by_component: dict[str, list[Stage]] = {}
     communication: dict[str, list[FloatArray]] = {}
     for stage in stages:
@@ -679,8 +637,7 @@ def step_latency(
         else:
             by_component.setdefault(stage.component, []).append(stage)
     components = tuple(
-        _sum_component(name, members, machine, workload)
-        for name, members in by_component.items()
+        _sum_component(name, members, machine, workload) for name, members in by_component.items()
     )
     times = {
         family: [c.time_s for c in components if c.family == family]
@@ -748,9 +705,7 @@ def work_floor_s(
     uncut = make_parallelism(tp=1.0, kv_split=1.0)
     stages: list[Stage] = [_lm_head_stage(model, machine, uncut, every)]
     for attention in model.attention:
-        attention_shard = shard_attention(
-            group=attention, model=model, parallelism=uncut, workload=every
-        )
+        attention_shard = shard_attention(group=attention, model=model, parallelism=uncut, workload=every)
         stages += _attention_compute(attention, attention_shard, model, machine, uncut, every)
     for ffn in model.ffn:
         ffn_shard = shard_ffn(group=ffn, parallelism=uncut, workload=every)

@@ -332,8 +332,9 @@ def ffn_layer(
     expert = m * d * math.ceil(group.intermediate_size / ffn_group_ranks(cut))
     shared = m * d * math.ceil(group.shared_intermediate_size / ffn_group_ranks(cut))
     held = math.ceil(group.n_experts / cut.ep)
-    read = min(experts_touched(group, pooled) / cut.ep * workload.expert_imbalance, held)
-    computed = pooled * group.n_experts_per_token / cut.ep * workload.expert_imbalance
+    share_held = held / group.n_experts
+    read = min(experts_touched(group, pooled) * share_held * workload.expert_imbalance, held)
+    computed = pooled * group.n_experts_per_token * share_held * workload.expert_imbalance
     return (
         widths.experts * read * expert
         + widths.shared_experts * shared

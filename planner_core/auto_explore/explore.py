@@ -129,9 +129,7 @@ def _best_efficiency_s(
     *, model: ModelArch, machine: Machine, parallelism: Parallelism, workload: Workload
 ) -> FloatArray:
     """Return the latency at which the efficiency would be 1: the floor spread over the PEs used [s]."""
-    floor_s = work_floor_s(
-        model=model, machine=machine, workload=workload, n_replicas=parallelism.dp
-    )
+    floor_s = work_floor_s(model=model, machine=machine, workload=workload, n_replicas=parallelism.dp)
     return floor_s / parallelism.pes_used
 
 
@@ -181,20 +179,14 @@ def score_configs(
         return ()
     parallelism = stack_configs(configs)
     step = step_latency(model=model, machine=machine, parallelism=parallelism, workload=workload)
-    memory = compute_memory(
-        model=model, machine=machine, parallelism=parallelism, workload=workload
-    )
+    memory = compute_memory(model=model, machine=machine, parallelism=parallelism, workload=workload)
     count = len(configs)
     pes_used = parallelism.pes_used
     latency_s = np.broadcast_to(step.latency_s, (count,))
-    best_s = _best_efficiency_s(
-        model=model, machine=machine, parallelism=parallelism, workload=workload
-    )
+    best_s = _best_efficiency_s(model=model, machine=machine, parallelism=parallelism, workload=workload)
     efficiency = np.broadcast_to(_efficiency(best_s, latency_s), (count,))
     tokens = (
-        parallelism.dp
-        * parallelism.cp
-        * new_tokens_per_sequence(workload=workload, parallelism=parallelism)
+        parallelism.dp * parallelism.cp * new_tokens_per_sequence(workload=workload, parallelism=parallelism)
         if workload.phase == "prefill"
         else parallelism.dp
     )
@@ -350,9 +342,7 @@ def _sweep_slab(
     enumerated = ~removed
     tally.n_enumerated += _count(enumerated, slab.shape)
 
-    memory = compute_memory(
-        model=model, machine=machine, parallelism=slab.parallelism, workload=workload
-    )
+    memory = compute_memory(model=model, machine=machine, parallelism=slab.parallelism, workload=workload)
     enough_pes = slab.parallelism.pes_used <= most_pes
     feasible = enumerated & enough_pes & memory.fits
     _count_lacks(slab, tally, memory, enumerated, enough_pes)
@@ -385,9 +375,7 @@ def _merge_front(
     latency_s = step_latency(
         model=model, machine=machine, parallelism=parallelism, workload=workload
     ).latency_s
-    best_s = _best_efficiency_s(
-        model=model, machine=machine, parallelism=parallelism, workload=workload
-    )
+    best_s = _best_efficiency_s(model=model, machine=machine, parallelism=parallelism, workload=workload)
     degrees = slab.shape[:N_DEGREES]
     feasible_s = np.broadcast_to(np.where(feasible, latency_s, np.inf), slab.shape)
     by_degrees = feasible_s.reshape(*degrees, -1)
@@ -420,9 +408,7 @@ def _count_lacks(
     """Count what the enumerated cells lack: PEs first, then memory by what overflowed."""
     shortage = memory.shortage_index()
     for position in range(len(SHORTAGES) - 1):
-        tally.lacking[position] += _count(
-            enumerated & enough_pes & (shortage == position + 1), slab.shape
-        )
+        tally.lacking[position] += _count(enumerated & enough_pes & (shortage == position + 1), slab.shape)
     tally.lacking[-1] += _count(enumerated & ~enough_pes, slab.shape)
 
 
@@ -465,8 +451,7 @@ def _front_scores(
     rows, n_tied = [], []
     for start, end in zip(starts, ends, strict=True):
         tied = [
-            config_at(axes=axes, index=tuple(int(position) for position in cell))
-            for cell in index[start:end]
+            config_at(axes=axes, index=tuple(int(position) for position in cell)) for cell in index[start:end]
         ]
         rows.append(min(tied, key=_simplicity))
         n_tied.append(len(tied) - 1)
@@ -522,7 +507,6 @@ def cloud_scores(
     distinct = np.sort(np.unique(places, axis=0, return_index=True)[1])
     shown = distinct[:: max(1, -(-len(distinct) // n_points))]
     configs = [
-        config_at(axes=result.axes, index=tuple(int(position) for position in cell))
-        for cell in index[shown]
+        config_at(axes=result.axes, index=tuple(int(position) for position in cell)) for cell in index[shown]
     ]
     return score_configs(configs=configs, model=model, machine=machine, workload=workload)

@@ -175,9 +175,7 @@ def slabs(*, axes: ExploreAxes, model: ModelArch, slab_cells: int = SLAB_CELLS) 
         yield _slab(axes, model, offset, lengths)
 
 
-def _slab(
-    axes: ExploreAxes, model: ModelArch, offset: tuple[int, ...], lengths: list[int]
-) -> Slab:
+def _slab(axes: ExploreAxes, model: ModelArch, offset: tuple[int, ...], lengths: list[int]) -> Slab:
     values = [
         np.asarray(getattr(axes, name)[start : start + length])
         for name, start, length in zip(AXIS_NAMES, offset, lengths, strict=True)
@@ -239,8 +237,7 @@ def parallelism_at(*, axes: ExploreAxes, index: NDArray[np.intp]) -> Parallelism
         Every field is shaped [n].
     """
     columns = (
-        np.asarray(getattr(axes, name))[index[:, position]]
-        for position, name in enumerate(AXIS_NAMES)
+        np.asarray(getattr(axes, name))[index[:, position]] for position, name in enumerate(AXIS_NAMES)
     )
     return _parallelism(*columns)
 
@@ -259,9 +256,7 @@ def config_at(*, axes: ExploreAxes, index: tuple[int, ...]) -> Config:
     -------
     Config
     """
-    return Config(
-        **{name: getattr(axes, name)[at] for name, at in zip(AXIS_NAMES, index, strict=True)}
-    )
+    return Config(**{name: getattr(axes, name)[at] for name, at in zip(AXIS_NAMES, index, strict=True)})
 
 
 def grid_index(*, slab: Slab, flat: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -18,21 +18,24 @@ from numpy.typing import NDArray
 from planner_core.auto_explore.config import Config, stack_configs
 from planner_core.auto_explore.feasibility import lacks
 from planner_core.auto_explore.grid import even_values
+from planner_core.collectives import ranks_inside_tiers, tier_spanned
 from planner_core.hardware import Machine
 from planner_core.memory_layout import compute_memory
 from planner_core.model_arch import ModelArch
-from planner_core.stage_latencies import COMMUNICATION, StepLatency, step_latency
+from planner_core.stage_latencies import StepLatency, step_latency
+from planner_core.units import FloatArray
 from planner_core.workload import Workload
 
 KNOB_MAX: Final = {"cp": 256, "tp": 64, "pp": 32, "dp": 64, "ep": 64}
 
+_CHARGED_WITH_ALL_PES: Final = ("attention_all_reduce", "ffn_all_reduce", "expert_all_to_all")
 _GROUP_NAMES: Final = {
     "kv_merge": "KV merge",
     "cp_ring": "CP ring",
     "attention_all_reduce": "TP group",
     "ffn_all_reduce": "FFN group",
     "expert_all_to_all": "EP group",
-    "pipeline_hop": "pipeline",
+    "pipeline_hop": "pipeline stages",
 }
 
 
@@ -151,23 +154,18 @@ def _knob_rows(
     parallelism = stack_configs(configs)
     count = len(configs)
     step = step_latency(model=model, machine=machine, parallelism=parallelism, workload=workload)
-    memory = compute_memory(
-        model=model, machine=machine, parallelism=parallelism, workload=workload
-    )
-    reasons = lacks(
-        parallelism=parallelism, memory=memory, model=model, machine=machine, max_pes=max_pes
-    )
+    memory = compute_memory(model=model, machine=machine, parallelism=parallelism, workload=workload)
+    reasons = lacks(parallelism=parallelism, memory=memory, model=model, machine=machine, max_pes=max_pes)
     latency_s = np.broadcast_to(step.latency_s, (count,))
     total_bytes = np.broadcast_to(memory.total_bytes, (count,))
     binding = np.broadcast_to(step.binding_index(), (count,))
     ffn_weight_s = np.broadcast_to(
-        sum(c.weight_bytes for c in step.components if c.family == "ffn")
-        / machine.hbm_bytes_per_s,
+        sum(c.weight_bytes for c in step.components if c.family == "ffn") / machine.hbm_bytes_per_s,
         (count,),
     )
     labels = step.binding_labels()
-    tiers = _tiers(step, count)
-    notes = _step_notes(tiers, machine, parallelism.pes_used)
+    spans = _spans(step, machine, count)
+    notes = _step_notes(spans, machine, count)
     return [
         ParallelismSensitivityRow(
             knob=knob,
@@ -180,43 +178,60 @@ def _knob_rows(
             pes_used=int(parallelism.pes_used[at]),
             ffn_weight_s=float(ffn_weight_s[at]),
             binding=labels[int(binding[at])],
-            tiers={name: machine.tiers[index[at]].name for name, index in tiers.items()},
+            tiers={name: machine.tiers[span.tier[at]].name for name, span in spans.items()},
             step_note=notes[at],
         )
         for at, value in enumerate(values)
     ]
 
 
-def _tiers(step: StepLatency, count: int) -> dict[str, NDArray[np.intp]]:
-    """Tier index of each collective that costs something anywhere on the curve [count]."""
-    found: dict[str, NDArray[np.intp]] = {}
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Where one collective lands along a curve [count]: its tier, and the tiers inside it that it spans."""
+
+    tier: NDArray[np.intp]
+    n_inner: FloatArray
+
+
+def _spans(step: StepLatency, machine: Machine, count: int) -> dict[str, _Span]:
+    """Return the span of each collective that costs something anywhere on the curve.
+
+    Where layers differ in shape the collective of the widest is kept. A group of one rank costs nothing
+    and lands nowhere: it counts as the innermost tier.
+    """
+    found: dict[str, _Span] = {}
     for stage in step.stages:
-        if stage.component != COMMUNICATION or stage.tier is None or not np.any(stage.time_s):
+        if not stage.charged_axes or not np.any(stage.time_s):
             continue
-        # A group of one rank costs nothing and lands nowhere: it counts as the innermost tier.
-        index = np.broadcast_to(np.where(stage.time_s > 0.0, stage.tier, 0), (count,))
-        found[stage.name] = np.maximum(found.get(stage.name, index), index)
+        inside = ranks_inside_tiers(axes=stage.charged_axes, machine=machine)
+        tier = np.where(stage.time_s > 0.0, tier_spanned(axes=stage.charged_axes, machine=machine), 0)
+        per_tier = np.stack([np.broadcast_to(ranks, (count,)) for ranks in inside])
+        tier = np.broadcast_to(tier, (count,))
+        inner = per_tier[np.maximum(tier - 1, 0), np.arange(count)]
+        span = _Span(tier=tier, n_inner=np.ceil(per_tier[-1] / inner))
+        if stage.name not in found or np.any(tier > found[stage.name].tier):
+            found[stage.name] = span
     return found
 
 
-def _step_notes(
-    tiers: dict[str, NDArray[np.intp]], machine: Machine, pes_used: NDArray[np.float64]
-) -> list[str]:
+def _step_notes(spans: dict[str, _Span], machine: Machine, count: int) -> list[str]:
     """Explain each value at which a collective lands on a tier further out than at the value before."""
-    notes = [""] * len(pes_used)
-    for at in range(1, len(pes_used)):
-        crossed: dict[int, list[str]] = {}
-        for name, index in tiers.items():
-            if index[at] > index[at - 1]:
-                crossed.setdefault(int(index[at]), []).append(_GROUP_NAMES.get(name, name))
-        parts = []
-        for tier_index, groups in crossed.items():
-            tier, inner = machine.tiers[tier_index], machine.tiers[tier_index - 1]
-            n_inner = int(-(-pes_used[at] // inner.n_pes))
-            where = f"{n_inner} x {inner.name}" if n_inner > 1 else tier.name
-            parts.append(
-                f"{', '.join(groups)}: the plan's {int(pes_used[at])} PEs span {where}, charged at "
-                f"{tier.name}: hop {tier.hop_latency_s * 1e6:.3g} us, {tier.link_bytes_per_s / 1e9:.3g} GB/s"
+    notes = [""] * count
+    charged_whole = machine.collective_model == "flat-all-pes"
+    for at in range(1, count):
+        parts: dict[str, list[str]] = {}
+        for name, span in spans.items():
+            if span.tier[at] <= span.tier[at - 1]:
+                continue
+            tier, inner = machine.tiers[span.tier[at]], machine.tiers[span.tier[at] - 1]
+            text = (
+                f"{int(span.n_inner[at])} {inner.name}s ({tier.name}): "
+                f"hop {tier.hop_latency_s * 1e6:.3g} us, {tier.link_bytes_per_s / 1e9:.3g} GB/s"
             )
-        notes[at] = "; ".join(parts)
+            whole = charged_whole and name in _CHARGED_WITH_ALL_PES
+            who = "the plan's PEs" if whole else _GROUP_NAMES.get(name, name)
+            groups = parts.setdefault(text, [])
+            if who not in groups:
+                groups.append(who)
+        notes[at] = "; ".join(f"{' and '.join(groups)} span {text}" for text, groups in parts.items())
     return notes

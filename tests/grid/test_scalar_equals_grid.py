@@ -16,7 +16,8 @@ from planner_core.auto_explore.grid import config_at, slabs
 from planner_core.collectives import (
     all_reduce_s,
     all_to_all_s,
-    charged_tier,
+    charged_axes,
+    neighbour_exchange_s,
     point_to_point_s,
     ranks_inside_tiers,
     ring_all_reduce_s,
@@ -263,10 +264,10 @@ def test_collectives(collective_model: str) -> None:
         return (
             all_reduce_s(**group, message_bytes=message_bytes, pes_used=parallelism.pes_used),
             all_to_all_s(**group, message_bytes=message_bytes, pes_used=parallelism.pes_used),
-            charged_tier(**group, pes_used=parallelism.pes_used),
+            tier_spanned(axes=charged_axes(**group, pes_used=parallelism.pes_used), machine=machine),
+            neighbour_exchange_s(**group, message_bytes=message_bytes),
             tier_spanned(**group),
             ranks_inside_tiers(**group),
-            machine.tier_holding(n_pes=parallelism.pes_used),
             ring_all_reduce_s(
                 n_ranks=parallelism.tp,
                 message_bytes=message_bytes,
@@ -291,9 +292,7 @@ def test_score_equals_the_cell_of_the_sweep(name: str, phase: str) -> None:
     (slab,) = slabs(axes=axes, model=model, slab_cells=axes.n_cells)
     call = {"model": model, "machine": machine, "parallelism": slab.parallelism, "workload": workload}
     step, memory = step_latency(**call), compute_memory(**call)
-    floor_s = work_floor_s(
-        model=model, machine=machine, workload=workload, n_replicas=slab.parallelism.dp
-    )
+    floor_s = work_floor_s(model=model, machine=machine, workload=workload, n_replicas=slab.parallelism.dp)
     efficiency = floor_s / slab.parallelism.pes_used / step.latency_s
     random = np.random.default_rng(7)
     cells = [tuple(int(random.integers(length)) for length in axes.shape) for _ in range(200)]
@@ -304,11 +303,22 @@ def test_score_equals_the_cell_of_the_sweep(name: str, phase: str) -> None:
         workload=workload,
     )
     for cell, score in zip(cells, scores, strict=True):
-        at = [np.broadcast_to(values, axes.shape)[cell] for values in (
-            step.latency_s, slab.parallelism.pes_used, efficiency, memory.total_bytes, memory.fits,
-        )]
+        at = [
+            np.broadcast_to(values, axes.shape)[cell]
+            for values in (
+                step.latency_s,
+                slab.parallelism.pes_used,
+                efficiency,
+                memory.total_bytes,
+                memory.fits,
+            )
+        ]
         assert at == [
-            score.latency_s, score.pes_used, score.efficiency, score.memory_bytes_per_pe, score.fits,
+            score.latency_s,
+            score.pes_used,
+            score.efficiency,
+            score.memory_bytes_per_pe,
+            score.fits,
         ]
         binding = np.broadcast_to(step.binding_index(), axes.shape)[cell]
         assert step.binding_labels()[int(binding)] == score.binding
