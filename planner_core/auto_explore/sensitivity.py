@@ -233,5 +233,12 @@ def _step_notes(spans: dict[str, _Span], machine: Machine, count: int) -> list[s
             groups = parts.setdefault(text, [])
             if who not in groups:
                 groups.append(who)
-        notes[at] = "; ".join(f"{' and '.join(groups)} span {text}" for text, groups in parts.items())
+        notes[at] = "; ".join(
+            f"{' and '.join(groups)} {_verb(groups)} {text}" for text, groups in parts.items()
+        )
     return notes
+
+
+def _verb(groups: Sequence[str]) -> str:
+    """Return "spans" after one group, "span" after several or a plural."""
+    return "spans" if len(groups) == 1 and not groups[0].endswith("s") else "span"
