@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from planner_core.figures.frame import Drawn
@@ -57,8 +56,8 @@ def show_figure(
     if drawn.empty:
         layout.empty("Nothing to draw", drawn.empty)
         return None
-    figure = go.Figure(drawn.figure)
-    figure.update_layout(uirevision=key)
+    figure = drawn.figure
+    figure.layout.uirevision = key
     config = {
         "displaylogo": False,
         "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],

@@ -11,8 +11,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 from plotly.offline import get_plotlyjs
@@ -137,14 +139,14 @@ def _table(frame: pd.DataFrame) -> str:
 
 
 def _cell(value: object) -> str:
-    if isinstance(value, bool):
+    if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
-    if value is None or value is pd.NA or (isinstance(value, float) and value != value):
+    if value is None or value is pd.NA or (isinstance(value, Real) and value != value):
         return ""
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return text.sig(value, digits=4)
+    if isinstance(value, Integral):
+        return f"{int(value):,}"
+    if isinstance(value, Real):
+        return text.sig(float(value), digits=4)
     return text.htm(str(value))
 
 

@@ -12,14 +12,19 @@ from typing import Any, Literal
 import pandas as pd
 import streamlit as st
 
+from planner_core.csv_text import csv_text
 from ui import state, text
 
 
 def csv_bytes(frame: pd.DataFrame) -> bytes:
     """Return a table as CSV: UTF-8, full precision, text that a spreadsheet would run made harmless."""
-    safe = frame.map(text.csv_cell)
-    safe.columns = [text.csv_cell(str(name)) for name in frame.columns]
-    return safe.to_csv(index=False, lineterminator="\r\n").encode("utf-8", "replace")
+    columns = [str(name) for name in frame.columns]
+    cells = [
+        [None if missing else value for value, missing in zip(values.tolist(), values.isna(), strict=True)]
+        for _, values in frame.items()
+    ]
+    rows = (dict(zip(columns, row, strict=True)) for row in zip(*cells, strict=True))
+    return csv_text(rows, columns=columns).encode("utf-8", "replace")
 
 
 def show_table(

@@ -34,7 +34,6 @@ __all__ = [
     "binding",
     "context",
     "count",
-    "csv_cell",
     "file_name",
     "htm",
     "isolated",
@@ -54,7 +53,6 @@ __all__ = [
 
 _JOINER = "\u2060"  # word joiner: invisible, breaks the patterns that Streamlit replaces in plain text
 _PUNCTUATION = frozenset(string.punctuation)
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def shortened(text: str, *, limit: int) -> str:
@@ -83,19 +81,6 @@ def htm(outside: str, *, limit: int = 400) -> str:
 def plain(outside: str, *, limit: int = 120) -> str:
     """Return text from outside for a place that shows plain text (a table's cell, an option)."""
     return isolated(shortened(visible(outside), limit=limit))
-
-
-def csv_cell(value: object) -> object:
-    """Return a cell that no spreadsheet runs as a formula: text that starts like one gets a leading `'`.
-
-    Examples
-    --------
-    >>> csv_cell("=1+1"), csv_cell(-2.5)
-    ("'=1+1", -2.5)
-    """
-    if isinstance(value, str) and value.lstrip(" \u00a0\ufeff").startswith(_FORMULA_STARTS):
-        return "'" + value
-    return value
 
 
 def file_name(*parts: object, extension: str) -> str:

@@ -39,8 +39,8 @@ def mirrored(
     """Show a widget that always has the value `shown`, and calls `commit(*args)` where the user sets another.
 
     `shown` is given as the default too: that is what a browser shows that has no value of the widget, on a
-    page that is opened or come back to. Setting the value each time would do that as well, and overwrite what is
-    being typed. A browser whose server was started again still has values that this session never saw; see
+    page that is opened or come back to. Setting the value each time would do that too, and overwrite what
+    is being typed. A browser whose server was started again still has values that this session never saw; see
     `take_unseen`.
     """
     known = key in st.session_state

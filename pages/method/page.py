@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 import streamlit as st
 
+from planner_core.figures.accuracy import predicted_against_measured
 from planner_core.hardware import Machine
 from planner_core.hardware_file import constant_paths
-from planner_core.preset_files import presets_dir
-from planner_core.strict_json import read_json_file
-from ui import export, layout, loaded, method_text, state, tables, text
+from planner_core.measurements import METRIC_WORDS, shipped_comparisons, summarize
+from ui import charts, export, layout, loaded, method_text, state, tables, text, theme
 
 _UNITS = (
     ("peak_flops_per_s", lambda value: text.rate(value, unit="FLOP/s")),
@@ -66,27 +64,81 @@ def constants_table(machine: Machine) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-@st.cache_data(show_spinner=False)
-def measurements() -> pd.DataFrame:
-    """Return the published measurements that the model was compared with; empty where there are none."""
-    path = presets_dir() / "measurements.json"
-    if not path.is_file():
-        return pd.DataFrame()
-    document: Any = read_json_file(path, where="presets/measurements.json")
-    rows = document.get("measurements", []) if isinstance(document, dict) else document
+def measurements_table() -> pd.DataFrame:
+    """Return the published measurements with the planner's time at the same point."""
+    rows = []
+    for item in shipped_comparisons():
+        measured = item.measurement
+        rows.append(
+            {
+                "Machine": text.plain(measured.machine.name, limit=40),
+                "Model": text.plain(measured.model_title, limit=60),
+                "Point": measured.point(),
+                "Metric": METRIC_WORDS[measured.metric],
+                "Measured [ms]": item.measured_s * 1e3,
+                "Predicted [ms]": item.predicted_s * 1e3,
+                "Predicted / measured": item.ratio,
+                "Source": text.plain(measured.source_title, limit=200),
+                "Address": text.plain(measured.url, limit=400),
+                "Read": text.plain(measured.read, limit=40),
+                "Note": text.plain(measured.note, limit=400),
+            }
+        )
     return pd.DataFrame(rows)
+
+
+def accuracy_table() -> pd.DataFrame:
+    """Return how far predictions are from measurements, by machine and metric."""
+    return pd.DataFrame(
+        {
+            "Machine": text.plain(item.machine, limit=40),
+            "Metric": METRIC_WORDS[item.metric],
+            "Points": item.count,
+            "Lowest": item.lowest,
+            "Geometric mean": item.geometric_mean,
+            "Highest": item.highest,
+        }
+        for item in summarize(shipped_comparisons())
+    )
 
 
 def _sections(machine: Machine) -> list[export.Section]:
     formulas = [export.Paragraph("\n".join(part.blocks), part.title) for part in method_text.PARTS]
-    sections: list[export.Section] = [
+    return [
         export.Table(f"Constants of {machine.title}", constants_table(machine)),
+        export.Paragraph(" ".join(method_text.NOT_MODELLED), "What is not modelled"),
+        export.Figure(
+            "Against published measurements",
+            predicted_against_measured(comparisons=shipped_comparisons(), theme=theme.LIGHT),
+        ),
+        export.Table("Predicted over measured, by machine", accuracy_table()),
+        export.Table("Published measurements", measurements_table()),
         *formulas,
     ]
-    sections.append(export.Paragraph(" ".join(method_text.NOT_MODELLED), "What is not modelled"))
-    if not measurements().empty:
-        sections.append(export.Table("Against published measurements", measurements()))
-    return sections
+
+
+def _accuracy() -> None:
+    st.subheader("Against published measurements", anchor=False)
+    st.html(
+        '<div class="planner-quiet">A prediction is a floor, so a ratio under 1 is what it should give. '
+        "Nothing in the model is fitted to these.</div>"
+    )
+    drawn = predicted_against_measured(comparisons=shipped_comparisons(), theme=theme.current())
+    charts.show_figure(drawn, key="method_accuracy", name=("predicted-against-measured",))
+    tables.show_table(
+        accuracy_table(),
+        key="method_by_machine",
+        title="Predicted over measured, by machine",
+        name=("accuracy",),
+        height="content",
+    )
+    tables.show_table(
+        measurements_table(),
+        key="method_measurements",
+        title="Each measurement",
+        name=("measurements",),
+        columns={"Address": st.column_config.LinkColumn("Address", width="small")},
+    )
 
 
 def _formulas() -> None:
@@ -131,20 +183,7 @@ def main() -> None:
         )
         st.subheader("What is not modelled", anchor=False)
         layout.lines(method_text.NOT_MODELLED, none="")
-        if measurements().empty:
-            st.subheader("Against published measurements", anchor=False)
-            layout.empty(
-                "No published measurements come with this version",
-                "Every time here is a floor from the formulas and the constants; compare with your own runs.",
-            )
-        else:
-            tables.show_table(
-                measurements(),
-                key="method_measurements",
-                title="Against published measurements",
-                name=("measurements",),
-                height="content",
-            )
+        _accuracy()
 
 
 main()

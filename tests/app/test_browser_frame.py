@@ -79,6 +79,7 @@ def test_a_faulty_draft_survives_page_switch_and_reload(server: Server, page: Pa
 def test_form_and_json_are_in_step(server: Server, page: Page) -> None:
     visit(page, server.url)
     text = field(page, "Run-spec as JSON")
+    expect(text).to_have_value(re.compile('"decode_itl_ceiling_ms": 50'))
     document = json.loads(text.input_value())
     document["decode_itl_ceiling_ms"] = 21
     text.fill(json.dumps(document))
