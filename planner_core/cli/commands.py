@@ -298,6 +298,19 @@ def hardware(
     return run_hardware(name, as_json=as_json)
 
 
+@app.command(help="Put published measurements beside the planner's times, with each one's source.")
+def accuracy(
+    machine: Annotated[
+        str | None, typer.Option("--machine", metavar="NAME", help="Only this machine's measurements.")
+    ] = None,
+    csv: CsvOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    from planner_core.cli.accuracy import run_accuracy
+
+    return run_accuracy(machine=machine, csv=csv, as_json=as_json)
+
+
 @app.command(help="Compare FLOP and weight bytes with the model's own code, run by torch on the meta device.")
 def oracle(
     source: Annotated[

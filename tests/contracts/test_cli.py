@@ -437,7 +437,7 @@ def test_version_and_help(capsys):
     bare, helped = run(capsys), run(capsys, "--help")
     assert bare.code == helped.code == 0
     assert bare.out == helped.out
-    for name in ("plan", "cell", "explore", "sensitivity", "parse", "hardware", "oracle", "app"):
+    for name in ("plan", "cell", "explore", "sensitivity", "parse", "hardware", "accuracy", "oracle", "app"):
         assert re.search(rf"^  {name} ", helped.out, re.MULTILINE)
         assert run(capsys, name, "--help").out.startswith(f"Usage: planner {name}")
 

@@ -19,7 +19,7 @@ ROWS = (
     {"strict_json", "json_fields", "csv_text", "preset_files", "spec_files", "run_spec_layout"}
     | {"hf_config", "hardware_file", "collectives", "shards", "legal_degrees"},
     {"stage_latencies", "memory_layout"},
-    {"run_spec", "serving_plan", "fit_limits", "auto_explore", "oracle"},
+    {"run_spec", "serving_plan", "fit_limits", "auto_explore", "oracle", "measurements"},
     {"artifacts", "plan_artifacts", "reports", "figures"},
     {"cli", "__main__"},
 )
@@ -33,6 +33,7 @@ THIRD_PARTY = {
     "hardware_file": {"pydantic"},
     "hf_config": {"pydantic"},
     "json_fields": {"pydantic", "pydantic_core"},
+    "measurements": {"pydantic"},
     "run_spec": {"pydantic"},
     "oracle": {"torch", "transformers"},
     "figures": {"plotly", "kaleido", "choreographer"},
