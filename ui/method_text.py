@@ -148,7 +148,7 @@ PARTS: Final = (
 NOT_MODELLED: Final = (
     "Norms, biases, rotary embeddings, softmax, sampling and the embedding look-up take no time.",
     "Kernel launches, scheduling, host work and the network to the client take no time.",
-    "Compute reaches its peak and memory its bandwidth: every time is a floor, so a real step is slower.",
+    "Compute reaches its peak and memory its bandwidth: those times are floors, so a real step is slower.",
     "Collectives meet no other traffic on their links, and do not overlap with compute.",
     "One micro-batch is in flight in a pipeline; DP replicas share at most the FFN cut.",
     "Prefill and decode do not disturb each other: chunked prefill and mixed batches are not modelled.",
