@@ -19,7 +19,8 @@ MAX_DRAFT_CHARS = 1_000_000
 
 Degree = Annotated[int, Field(ge=1, le=1 << 20)]
 Tokens = Annotated[int, Field(ge=1, le=1 << 40)]
-Positive = Annotated[float, Field(gt=0, le=1e18, allow_inf_nan=False)]
+Milliseconds = Annotated[float, Field(ge=1e-6, le=1e9, allow_inf_nan=False)]
+TokensPerSecond = Annotated[float, Field(ge=1e-6, le=1e15, allow_inf_nan=False)]
 Phase = Literal["decode", "prefill"]
 KvMode = Literal["split", "replicate"]
 FfnScope = Literal["TP", "TP+CP", "TP+DP", "TP+CP+DP"]
@@ -53,8 +54,8 @@ class ParallelConfig(_Part):
 class PlanSettings(_Part):
     """Serving plan: overrides of the run-spec's targets, the bucket, the FP8 overlay, the chosen row."""
 
-    itl_ceiling_ms: Positive | None = None
-    prefill_itps_floor: Positive | None = None
+    itl_ceiling_ms: Milliseconds | None = None
+    prefill_itps_floor: TokensPerSecond | None = None
     bucket_tokens: Tokens | None = None
     overlay: Literal["none", "fp8_weights", "fp8_kv", "fp8_weights_kv"] = "none"
     selected: ParallelConfig | None = None
@@ -111,6 +112,13 @@ class CellPoint(_Part):
     collective_model: CollectiveModel | None = None
 
 
+class OracleSettings(_Part):
+    """Oracle: the step that is checked; `context_tokens=None` is the oracle's own default for the model."""
+
+    context_tokens: Tokens | None = None
+    batch: Degree = 8
+
+
 class ComparePoint(_Part):
     """One point of Compare, with the whole run-spec it belongs to."""
 
@@ -129,6 +137,7 @@ class AppState(_Part):
     explore: ExploreSettings = ExploreSettings()
     baseline: ParallelConfig | None = None
     cell: CellPoint = CellPoint()
+    oracle: OracleSettings = OracleSettings()
     compare: Annotated[tuple[ComparePoint, ...], Field(max_length=MAX_COMPARED)] = ()
     review: bool = False
 
