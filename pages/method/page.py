@@ -121,9 +121,9 @@ def _sections(machine: Machine) -> list[export.Section]:
 def _accuracy() -> None:
     st.subheader("Against published measurements", anchor=False)
     st.html(
-        '<div class="planner-quiet">Compute and memory times are floors, so a ratio under 1 is what to expect. '
-        "A ratio over 1 comes from collectives, whose constants may be fitted (on Trainium they are) and are no "
-        "floor. No constant was changed to bring a ratio nearer to 1.</div>"
+        '<div class="planner-quiet">Compute and memory times are floors, so a ratio under 1 is what to '
+        "expect. A ratio over 1 comes from collectives, whose constants may be fitted (on Trainium they are) "
+        "and are no floor. No constant was changed to bring a ratio nearer to 1.</div>"
     )
     drawn = predicted_against_measured(comparisons=shipped_comparisons(), theme=theme.current())
     charts.show_figure(drawn, key="method_accuracy", name=("predicted-against-measured",))
