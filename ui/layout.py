@@ -40,13 +40,13 @@ def loaded_line() -> None:
     )
     left, right = st.columns([7, 1], vertical_alignment="center")
     left.html(f'<div class="planner-loaded" role="status" aria-label="Loaded run-spec">{cells}</div>')
-    right.button(
-        "Leave review" if now.review else "Review mode",
-        key="review_switch",
-        type="tertiary",
-        on_click=_toggle_review,
-        help="Hide the sidebar and the controls, for a screenshot at 1600x900",
-    )
+    with right.container(horizontal=True, horizontal_alignment="right"):
+        st.button(
+            "Leave review" if now.review else "Review mode",
+            key="review_switch",
+            type="tertiary",
+            on_click=_toggle_review,
+        )
 
 
 def _toggle_review() -> None:

@@ -159,6 +159,16 @@ def _put(document: dict[str, Any], path: str, value: Any) -> None:
         place[last] = value
 
 
+def plain_numbers(value: Any) -> Any:
+    """Return a JSON value with whole floats as integers, which read better: 158e12, not 158000000000000.0."""
+    if isinstance(value, dict):
+        return {key: plain_numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [plain_numbers(item) for item in value]
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+    return int(value) if whole else value
+
+
 def number_or_text(typed: str) -> int | float | str | None:
     """Return what was typed as an exact number; as the text itself where it is none, which is then a fault.
 
@@ -182,9 +192,9 @@ def number_or_text(typed: str) -> int | float | str | None:
         exact = Decimal(stripped) == Decimal(number) if math.isfinite(number) else False
     except (InvalidOperation, OverflowError):
         exact = False
-    if not exact and not abs(number) < 2**53:
-        return typed
-    return number
+    if not abs(number) < 2**53:
+        return number if exact else typed
+    return int(number) if number.is_integer() else number
 
 
 def number_text(value: object) -> str:
@@ -192,16 +202,19 @@ def number_text(value: object) -> str:
 
     Examples
     --------
-    >>> number_text(1.58e14), number_text(25769803776), number_text(None)
+    >>> number_text(158000000000000), number_text(25769803776), number_text(None)
     ('1.58e14', '25769803776', '')
     """
     if value is None:
         return ""
-    if isinstance(value, float):
-        if value.is_integer() and abs(value) < 1e6:
-            return str(int(value))
-        return repr(value) if 1e-3 <= abs(value) < 1e6 else _short_exponent(value)
-    return str(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    plain = str(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        plain = str(int(value))
+    if abs(value) >= 2**53 or 1e-3 <= abs(value) < 1e6 or value == 0:
+        return plain
+    return min(plain, _short_exponent(float(value)), key=len)
 
 
 def _short_exponent(value: float) -> str:

@@ -6,6 +6,7 @@ Refuses: computing or rounding the values in it: what is shown rounded is downlo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -84,7 +85,7 @@ def show_table(
         if selected_row is not None:
             options["selection_default"] = {"selection": {"rows": [selected_row]}}
     return st.dataframe(
-        frame,
+        frame.apply(_rounded),
         key=key,
         hide_index=True,
         column_config=settings,
@@ -95,6 +96,13 @@ def show_table(
     )
 
 
+def _rounded(values: pd.Series) -> pd.Series:
+    """Return a column of floats with three significant digits, as it is shown."""
+    if not pd.api.types.is_float_dtype(values):
+        return values
+    return values.map(lambda value: float(f"{value:.3g}"), na_action="ignore")
+
+
 def _column(values: pd.Series, name: str) -> Any:
     """Return how a column is shown: numbers to the right with three significant digits, text to the left."""
     if pd.api.types.is_bool_dtype(values):
@@ -102,12 +110,17 @@ def _column(values: pd.Series, name: str) -> Any:
     if pd.api.types.is_integer_dtype(values):
         return st.column_config.NumberColumn(name, format="localized")
     if pd.api.types.is_float_dtype(values):
-        return st.column_config.NumberColumn(name, format="%.3g" if _fits_three(values) else "localized")
+        return st.column_config.NumberColumn(name, format=_format(values))
     return st.column_config.TextColumn(name)
 
 
-def _fits_three(values: pd.Series) -> bool:
-    """Tell where `%.3g` shows no exponent, which it does from 1000 up and under 1e-4."""
+def _format(values: pd.Series) -> str:
+    """Return a format that lines the points up, with digits enough for the smallest."""
     sizes = values.abs()
-    sizes = sizes[(sizes > 0) & sizes.notna()]
-    return bool(sizes.empty or (sizes.max() < 999.5 and sizes.min() >= 1e-4))
+    sizes = sizes[(sizes > 0) & (sizes < math.inf)]
+    if sizes.empty:
+        return "localized"
+    if sizes.max() >= 999.5 or sizes.min() < 1e-3:
+        return "localized" if sizes.min() >= 1.0 else "%.3g"
+    digits = 2 - math.floor(math.log10(max(sizes.min(), sizes.max() / 10.0)))
+    return f"%.{max(0, digits)}f"

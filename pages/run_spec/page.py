@@ -127,7 +127,7 @@ def _edit_machine() -> None:
     document = spec_editor.shown_document() or {}
     preset = loaded.preset_named(document.get("hardware"), known=loaded.machine_presets())
     if preset:
-        spec_editor.put_fields({"hardware": preset_hardware_json(preset)})
+        spec_editor.put_fields({"hardware": spec_editor.plain_numbers(preset_hardware_json(preset))})
 
 
 @guard.callback
@@ -139,13 +139,13 @@ def _machine_constants(document: dict[str, Any], found: tuple[Fault, ...]) -> No
     """Show the constants of a machine that the document holds itself."""
     machine = document["hardware"]
     peaks = machine.get("peak_flops_per_s")
-    columns = st.columns(2)
-    for index, name in enumerate(peaks if isinstance(peaks, dict) else ()):
-        with columns[index % 2]:
-            _field(document, f"hardware.peak_flops_per_s.{name}", f"Peak, {text.md(name)} [FLOP/s]", found)
-    for index, (name, label) in enumerate(_MACHINE_FIELDS):
-        with columns[index % 2]:
-            _field(document, f"hardware.{name}", label, found)
+    precisions = list(peaks) if isinstance(peaks, dict) else []
+    fields = [(f"peak_flops_per_s.{name}", f"Peak, {text.md(name)} [FLOP/s]") for name in precisions]
+    fields += _MACHINE_FIELDS
+    for start in range(0, len(fields), 2):
+        for column, (path, label) in zip(st.columns(2), fields[start : start + 2], strict=False):
+            with column:
+                _field(document, f"hardware.{path}", label, found)
     models = ["hierarchical", "flat", "flat-all-pes"]
     chosen = machine.get("collective_model")
     widgets.mirrored(
@@ -358,10 +358,11 @@ def _json_part(found: tuple[Fault, ...]) -> None:
     if now.draft is not None:
         placed = {fault for path in _FORM_PATHS for fault in spec_editor.faults_at(path, found)}
         elsewhere = [fault for fault in found if fault not in placed]
-        layout.faults(
-            f"{len(found)} fault{'s' if len(found) != 1 else ''}: the last valid run-spec stays in force",
-            elsewhere or (),
-        )
+        title = f"{len(found)} fault{'s' if len(found) != 1 else ''}: the last valid run-spec stays in force"
+        if elsewhere:
+            layout.faults(title, elsewhere)
+        else:
+            st.html(f'<div class="planner-fault" role="alert"><span class="w">{title}</span></div>')
         st.button("Discard the changes", key="spec_discard", on_click=spec_editor.discard)
     widgets.mirrored(
         st.text_area,
@@ -379,7 +380,7 @@ def main() -> None:
     now = state.current()
     spec = loaded.run_spec(now.spec)
     found = spec_editor.faults()
-    head, actions = st.columns([1, 1], gap="large", vertical_alignment="bottom")
+    head, actions = st.columns([3, 4], vertical_alignment="bottom")
     with head:
         layout.page_head("Run spec", "The model, the machine and the targets that every other page works on.")
     with (
