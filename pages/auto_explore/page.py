@@ -32,7 +32,7 @@ from ui import (
 from ui.explore_core import Question
 
 _PROJECTIONS_HEIGHT = 460
-_SCENE_HEIGHT = 560
+_SCENE_HEIGHT = 500
 _PANEL_HEIGHT = 575
 _REVIEW_HEIGHT = 715
 _POLL_S = 0.5

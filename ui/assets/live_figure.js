@@ -29,7 +29,7 @@ async function draw(host, state) {
       const parsed = JSON.parse(figure);
       const layout = { ...parsed.layout, autosize: true, height };
       delete layout.width;
-      const config = { displaylogo: false, responsive: true,
+      const config = { displaylogo: false, showSendToCloud: false, responsive: true,
         modeBarButtonsToRemove: ["toImage", "select2d", "lasso2d", "autoScale2d", "resetCameraLastSave3d"] };
       await library.react(host, parsed.data, layout, config);
       if (!state.listening) {
