@@ -364,7 +364,7 @@ def test_sensitivity_text_marks_the_baseline_and_explains_a_step(capsys):
     assert ran.code == 0
     assert "baseline TP16 CP8 FFN TP+CP" in ran.out
     assert re.search(r"^ +\*8 ", ran.out, re.MULTILINE)
-    assert "charged at pod: hop 10 us, 32 GB/s" in ran.out
+    assert "(pod): hop 10 us, 32 GB/s" in ran.out
     assert "no: weights" in ran.out
 
 
