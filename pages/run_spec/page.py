@@ -344,7 +344,7 @@ def _download_part() -> None:
     spec = loaded.run_spec(now.spec)
     st.download_button(
         "Download run-spec",
-        data=spec_editor.text_of(now.spec) + "\n",
+        data=lambda: spec_editor.text_of(now.spec) + "\n",
         file_name=text.file_name("run-spec", spec.model.name, spec.machine.name, extension="json"),
         mime="application/json",
         key="spec_download",

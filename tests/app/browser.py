@@ -49,8 +49,10 @@ def quiet_console(page: Page) -> Iterator[list[str]]:
     errors: list[str] = []
 
     def note(message: ConsoleMessage) -> None:
-        # On a deep link Streamlit looks for its own endpoints under the page's path first, and gets a 404.
-        if message.type == "error" and "/_stcore/" not in message.location["url"]:
+        # Two of Streamlit's own: on a deep link it looks for its endpoints under the page's path first, with
+        # a 404; and a server's first visitor by deep link is told that the page is not there (see frame.js).
+        known = "/_stcore/" in message.location["url"] or "requested does not seem to exist" in message.text
+        if message.type == "error" and not known:
             errors.append(f"{message.text} ({message.location['url']})")
 
     page.on("console", note)

@@ -207,3 +207,41 @@ def test_the_page_reconnects_with_its_state_after_the_server_restarts(
     field(page, "Prefill floor [tok/s]").press("Enter")
     expect(page.locator(".planner-loaded")).to_contain_text("11,000 tok/s", timeout=30_000)
     expect(page.locator(".planner-loaded")).to_contain_text("23 ms")
+
+
+@pytest.mark.parametrize(("format_", "start"), [("PNG", b"\x89PNG"), ("SVG", b"<svg")])
+def test_a_figure_downloads_from_its_own_menu(
+    server: Server, page: Page, tmp_path: Path, format_: str, start: bytes
+) -> None:
+    visit(page, f"{server.url}/method")
+    page.locator(".st-key-figure_method_accuracy .js-plotly-plot").wait_for(timeout=30_000)
+    with page.expect_download(timeout=30_000) as waiting:
+        page.get_by_role("button", name=f"Download figure as {format_}").click()
+    assert waiting.value.suggested_filename == f"predicted-against-measured.{format_.lower()}"
+    waiting.value.save_as(tmp_path / "figure")
+    assert (tmp_path / "figure").read_bytes().startswith(start)
+
+
+def test_the_report_of_a_page_with_a_figure_draws_offline_and_prints(
+    server: Server, page: Page, browser: Browser, tmp_path: Path
+) -> None:
+    visit(page, f"{server.url}/method")
+    with page.expect_download(timeout=30_000) as waiting:
+        page.get_by_role("button", name="Export").click()
+    report = tmp_path / "report.html"
+    waiting.value.save_as(report)
+    context = browser.new_context(offline=True)
+    offline = context.new_page()
+    with quiet_console(offline):
+        offline.goto(report.as_uri())
+        offline.locator(".js-plotly-plot .main-svg").first.wait_for()
+    for paper in ("A4", "Letter"):
+        assert offline.pdf(format=paper).startswith(b"%PDF")
+    offline.emulate_media(media="print")
+    offline.set_viewport_size({"width": 688, "height": 900})  # A4 inside its margins
+    offline.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    wide = offline.evaluate(
+        "[...document.querySelectorAll('.js-plotly-plot, table')].map(e => e.scrollWidth)"
+    )
+    assert max(wide) <= 700
+    context.close()
