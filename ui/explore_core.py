@@ -7,6 +7,8 @@ Refuses: drawing, the state of a session, and formulas.
 from __future__ import annotations
 
 import json
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Final
@@ -33,6 +35,9 @@ from ui.app_state import AppState, ParallelConfig, Phase
 COLLECTIVE_MODELS: Final = ("hierarchical", "flat", "flat-all-pes")
 DEFAULT_CONTEXT_TOKENS: Final = 131072
 CLOUD_POINTS: Final = 600
+_MAX_CLOUDS: Final = 64
+_clouds: OrderedDict[tuple[Question, int], tuple[ConfigScore, ...]] = OrderedDict()
+_clouds_lock = threading.Lock()
 _DEGREES: Final = ("cp", "tp", "pp", "dp")
 _MODES: Final = ("kv_shard_mode", "ffn_shard_scope", "tp_placement", "cp_placement", "cp_ring_variant")
 
@@ -117,13 +122,21 @@ def sweep(asked: Question) -> ExploreResult:
 
 def cloud(asked: Question, result: ExploreResult) -> tuple[ConfigScore, ...]:
     """Return a sample of the feasible configs to draw behind the front: the same one for the same sweep."""
-    return cloud_scores(
-        result=result,
-        model=asked.spec.model,
-        machine=asked.machine,
-        workload=asked.workload,
-        n_points=CLOUD_POINTS,
-    )
+    key = asked, result.n_enumerated  # tells a sweep that was stopped from the whole one
+    found = _clouds.get(key)
+    if found is None:
+        found = cloud_scores(
+            result=result,
+            model=asked.spec.model,
+            machine=asked.machine,
+            workload=asked.workload,
+            n_points=CLOUD_POINTS,
+        )
+        with _clouds_lock:
+            _clouds[key] = found
+            while len(_clouds) > _MAX_CLOUDS:
+                _clouds.popitem(last=False)
+    return found
 
 
 @lru_cache(maxsize=256)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -223,3 +224,20 @@ def test_a_dense_sweep_shows_a_count_and_stops(server: Server, page: Page) -> No
     expect(page.get_by_text("Stopped after")).to_be_visible(timeout=LIMIT_MS)
     wait_plot(page)
     no_traceback(page)
+
+
+def test_the_report_opens_offline_with_both_tabs(server: Server, page: Page, tmp_path: Path) -> None:
+    opened(server, page)
+    wait_plot(page)
+    with page.expect_download(timeout=LIMIT_MS) as found:
+        page.get_by_role("button", name="Export").click()
+    file = tmp_path / found.value.suggested_filename
+    found.value.save_as(file)
+    assert file.name == "Llama-3.1-70B_sip128_decode_128k_explore.html"
+    page.context.set_offline(True)
+    page.goto(file.as_uri())
+    page.wait_for_selector(f"{PLOT} .main-svg", timeout=LIMIT_MS)
+    assert page.locator(PLOT).count() == 2
+    for words in ("Rows of the front", "TP32 CP2 FFN TP+CP TP outer", "Each knob alone", "flat-all-pes"):
+        expect(page.get_by_text(words).first).to_be_attached()
+    page.context.set_offline(False)
