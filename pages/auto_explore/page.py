@@ -127,7 +127,7 @@ def _dense_sweep(asked: Question) -> ExploreResult | None:
     if job is None:
         layout.empty(
             f"A dense grid of {text.count(asked.axes.n_cells)} combinations is ready to be swept",
-            "It takes about a second for each ten million. It runs beside your session: progress is shown, "
+            "Each million takes up to a quarter of a second. It runs beside your session: progress is shown, "
             "it can be stopped, and it ends when this tab is closed.",
         )
         st.button("Start the sweep", key="explore_start", type="primary", on_click=_start, args=(asked,))
