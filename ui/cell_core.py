@@ -18,7 +18,7 @@ from planner_core.errors import Fault
 from planner_core.fit_limits import FitLimits, fit_limits_of
 from planner_core.hardware_file import hardware_to_json
 from planner_core.legal_degrees import degree_faults, legal_tp_degrees
-from planner_core.memory_layout import MemoryLayout, compute_memory
+from planner_core.memory_layout import SHORTAGES, MemoryLayout, compute_memory
 from planner_core.parallelism import Parallelism, make_parallelism
 from planner_core.run_spec import RunSpec
 from planner_core.serving_plan import operating_point, spec_workload
@@ -202,7 +202,7 @@ def _serving_cell(spec: RunSpec, point: CellPoint) -> Cell:
         tokens_per_s=found.tokens_per_s_per_replica,
         tokens_per_s_in_all=found.tokens_per_s_per_node,
         limits=limits,
-        lacks="" if bool(found.memory.fits) else "memory",
+        lacks=SHORTAGES[int(found.memory.shortage_index())],
     )
 
 

@@ -18,7 +18,6 @@ _SHORTAGES = {
     "weights": "the weights alone are more than the budget",
     "KV": "the KV cache does not fit beside the weights",
     "activations": "the activations do not fit beside weights and KV cache",
-    "memory": "memory is short",
 }
 
 
@@ -29,14 +28,13 @@ def facts(found: Cell) -> list[tuple[str, str, str]]:
     assert memory is not None
     total, budget = float(memory.total_bytes), memory.budget_bytes
     latency_s, waits_s = float(step.latency_s), float(step.communication_s)
-    what = "a token for each sequence" if found.point.phase == "decode" else "the prompt of each sequence"
+    what = "a token each" if found.point.phase == "decode" else "a prompt each"
     copies = f"{found.n_copies} replica{'s' if found.n_copies != 1 else ''} a node"
     if not found.is_serving:
         copies = f"{found.n_copies} data-parallel replica{'s' if found.n_copies != 1 else ''}"
     return [
-        ("Step", text.seconds(latency_s), what),
+        (f"Step, {what}", text.seconds(latency_s), f"binds: {text.binding(step.binding)}"),
         ("Communication", text.seconds(waits_s), f"{text.percent(waits_s / latency_s)} of the step"),
-        ("Binds", text.binding(step.binding), "the slowest part of the step"),
         (
             "Throughput of a replica",
             text.tokens_per_s(found.tokens_per_s),
@@ -76,7 +74,7 @@ def shortage(found: Cell) -> str:
     memory = found.memory
     assert memory is not None  # a cell with faults has no memory
     over = float(memory.total_bytes) - memory.budget_bytes
-    reason = _SHORTAGES.get(found.lacks, f"it lacks {found.lacks}")
+    reason = _SHORTAGES[found.lacks]
     return (
         f"A PE is short of {text.n_bytes(over)}: {reason}. {limits_line(found)} More ranks, narrower weights "
         "or KV (FP8), or a machine with more memory help too. The times below are what the step would take."

@@ -19,6 +19,10 @@ from ui.differences import change
 _Number = Callable[[Cell], float | None]
 
 
+def _duration(value_s: float) -> str:
+    return text.seconds(value_s) if value_s else "none"
+
+
 def _latency(found: Cell) -> float | None:
     return None if found.step is None else float(found.step.latency_s)
 
@@ -57,8 +61,8 @@ def _rate_a_pe(found: Cell) -> float | None:
 
 # (name, unit of the table, size of that unit, form on the page, the number)
 _NUMBERS: tuple[tuple[str, str, float, Callable[[float], str], _Number], ...] = (
-    ("Step", "ms", MS, text.seconds, _latency),
-    ("Communication", "ms", MS, text.seconds, _communication),
+    ("Step", "ms", MS, _duration, _latency),
+    ("Communication", "ms", MS, _duration, _communication),
     ("Throughput of a replica", "tok/s", 1.0, text.tokens_per_s, _rate),
     ("Throughput in all", "tok/s", 1.0, text.tokens_per_s, _rate_in_all),
     ("Throughput of a PE", "tok/s", 1.0, text.tokens_per_s, _rate_a_pe),

@@ -20,6 +20,8 @@ from ui.assets import asset
 
 _MOVING: Final = "_planner_moving"
 LOWEST, HIGHEST = 1e-6, 1e12
+# The stops of one decade: finer at its low end, so that the steps look alike on a log scale.
+_MARKS: Final = (*range(10, 20), *range(20, 32, 2), 32, 35, 38, 40, *range(45, 100, 5))
 
 _slider = st.components.v2.component(
     "planner_live_slider",
@@ -32,18 +34,16 @@ _slider = st.components.v2.component(
 
 
 def nice_steps(low: float, high: float) -> tuple[float, ...]:
-    """Return round numbers from `low` to `high`, about 24 a decade.
+    """Return round numbers from `low` to `high`, about 31 a decade.
 
     Examples
     --------
     >>> nice_steps(8, 12)
     (8, 8.5, 9, 9.5, 10, 11, 12)
     """
-    marks = (10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 22, 24, 26, 28, 30, 32, 35, 38, 40, 45, 50, 55, 60)
-    marks += (65, 70, 75, 80, 85, 90, 95)
     found = []
     for power in range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1):
-        found += [float(f"{mark * 10.0**power:.6g}") for mark in marks]
+        found += [float(f"{mark * 10.0**power:.6g}") for mark in _MARKS]
     kept = sorted(step for step in found if low <= step <= high)
     return tuple(int(step) if step.is_integer() else step for step in kept)
 

@@ -6,6 +6,7 @@ Refuses: drawing, words, the state of a session, and formulas.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -48,6 +49,11 @@ class Question:
     def spec(self) -> RunSpec:
         """The run-spec, with the targets in force."""
         return _spec(self)
+
+    @property
+    def fingerprint(self) -> str:
+        """A short text that differs for different run-specs, whatever the targets."""
+        return hashlib.sha256(self.document.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
     def fields(self) -> dict[str, Any]:
         """Return the run-spec's document with the targets in force."""

@@ -28,7 +28,6 @@ def frontier(
     look: theme.Theme,
     other: Question | None = None,
     other_name: str = "",
-    against_user: bool = False,
 ) -> Drawn:
     """Return the interactivity frontier of a context length, with another run-spec's frontier beside it."""
     tokens = bucket.context_tokens
@@ -41,7 +40,6 @@ def frontier(
         theme=look,
         itl_ceiling_s=bucket.itl_ceiling_s,
         selected=bucket.selected,
-        against="user" if against_user else "itl",
         beside=beside,
     )
 

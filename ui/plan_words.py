@@ -13,7 +13,7 @@ import pandas as pd
 from planner_core.run_spec import RunSpec
 from planner_core.serving_plan import BucketPlan, PlanRow, ServingPlan
 from planner_core.units import GB, MS
-from ui import plan_core, text
+from ui import loaded, plan_core, text
 from ui.differences import change
 
 Facts = list[tuple[str, str, str]]
@@ -187,4 +187,6 @@ def targets(spec: RunSpec, tokens: int) -> str:
     if spec.prefill_tokens_per_s_floor is not None:
         limit = text.seconds(tokens / spec.prefill_tokens_per_s_floor)
         parts.append(f"TTFT at most {limit} at {text.context(tokens)}")
-    return ", ".join(parts) or "no latency target"
+    if spec.objective is not None:
+        return loaded.targets_line(spec)
+    return ", ".join(parts) or "none"

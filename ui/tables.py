@@ -53,7 +53,8 @@ def show_table(
     name : sequence
         Parts of the file name: model, machine, phase, context, what it shows.
     columns : mapping, optional
-        `st.column_config` by column; numbers without one show three significant digits.
+        `st.column_config` by column, whose format gets the value in full; numbers without one show three
+        significant digits.
     height, on_select, selection_mode
         As for `st.dataframe`.
     selected_row : int, optional
@@ -65,7 +66,8 @@ def show_table(
         What `st.dataframe` returns.
     """
     settings = {column: _column(frame[column], column) for column in frame.columns}
-    settings.update(columns or {})
+    settled = columns or {}
+    settings.update(settled)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.subheader(title, anchor=False, width="content")
         if not state.current().review:
@@ -85,7 +87,7 @@ def show_table(
         if selected_row is not None:
             options["selection_default"] = {"selection": {"rows": [selected_row]}}
     return st.dataframe(
-        frame.apply(_rounded),
+        frame.apply(lambda values: values if values.name in settled else _rounded(values)),
         key=key,
         hide_index=True,
         column_config=settings,

@@ -140,6 +140,8 @@ def _recommendation(asked: Question, bucket: BucketPlan, other: tuple[Question, 
         layout.empty(plan_words.recommendation(bucket), " ".join([bucket.why, *bucket.advice]))
     else:
         st.html(f'<p class="planner-lead">{text.htm(plan_words.recommendation(bucket))}</p>')
+        said = f"Targets in force: {plan_words.targets(asked.spec, bucket.context_tokens)}."
+        st.html(f'<div class="planner-quiet">{text.htm(said)}</div>')
         layout.facts(plan_words.facts(bucket, bucket.selected))
     if other is None:
         return
@@ -359,19 +361,20 @@ def body() -> None:
             key="plan_frontier",
             name=_name(spec, "frontier", tokens=tokens),
             height=_FRONTIER_HEIGHT,
-            revision=f"{asked.document} {tokens}",
+            revision=f"{asked.fingerprint} {tokens}",
         )
     with right:
         _why(bucket)
     _table(asked, bucket, other)
-    live_figure.show_live_figure(
-        plan_figures.selection(asked, look=theme.current()),
-        key="plan_selection",
-        name=_name(spec, "selection", phase="decode-and-prefill"),
-        height=_SELECTION_HEIGHT,
-        revision=asked.document,
-        on_pick=lambda picked: state.set_at("plan.bucket_tokens", picked),
-    )
+    with st.container(key="wide_plan_selection"):
+        live_figure.show_live_figure(
+            plan_figures.selection(asked, look=theme.current()),
+            key="plan_selection",
+            name=_name(spec, "selection", phase="decode-and-prefill"),
+            height=_SELECTION_HEIGHT,
+            revision=asked.fingerprint,
+            on_pick=lambda picked: state.set_at("plan.bucket_tokens", picked),
+        )
 
 
 body()

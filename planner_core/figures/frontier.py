@@ -34,6 +34,7 @@ Against = Literal["itl", "user"]
 # A curve is smooth: so many points draw it to less than a pixel.
 MAX_CURVE_POINTS: Final = 40
 MAX_FRONTIER_POINTS: Final = 120
+ROOM_FOR_TARGET: Final = 1.4
 NO_CURVES: Final = (
     "No config holds the weights and one sequence at this context. Choose a shorter context, narrower "
     "weights or KV, or a machine with more memory."
@@ -110,9 +111,12 @@ def interactivity_frontier(
     if per == "node":
         x_values += [_x(itl_s, against) for itl_s, _ in other]
         y_values += [rate for _, rate in other]
+    # Room for a target past the slowest point. The range does not hang on the target itself: a reader who has
+    # zoomed in keeps that while the target moves.
+    slowest_s = max(float(curve.itl_s[-1]) for curve in first)
+    x_values.append(_x(ROOM_FOR_TARGET * slowest_s, against))
     if itl_ceiling_s is not None and drawable(itl_ceiling_s):
-        x_values.append(_x(itl_ceiling_s, against))
-        _shade(sheet, itl_ceiling_s, against, min(y_values), theme)
+        _shade(sheet, itl_ceiling_s, against, (min(x_values), max(x_values)), min(y_values), theme)
     x_title = "Inter-token latency [ms]" if against == "itl" else "Speed for a user [tok/s]"
     sheet.axes(
         x=log_axis(title=x_title, values=x_values),
@@ -228,23 +232,35 @@ def _beside_trace(name: str, points: Sequence[tuple[float, float]], against: Aga
     )
 
 
-def _shade(sheet: Sheet, itl_ceiling_s: float, against: Against, lowest: float, theme: Theme) -> None:
+def _shade(
+    sheet: Sheet,
+    itl_ceiling_s: float,
+    against: Against,
+    span: tuple[float, float],
+    lowest: float,
+    theme: Theme,
+) -> None:
     """Shade where the ITL target is met: left of the ceiling, or right of it in tokens/s a user."""
     limit = _x(itl_ceiling_s, against)
-    beyond = limit / 1e4 if against == "itl" else limit * 1e4
+    left = against == "itl"
+    beyond = limit / 1e4 if left else limit * 1e4
     sheet.vertical_band(x0=limit, x1=beyond, colour=theme.region)
     sheet.vertical_line(x=limit, line={"color": theme.accent, "dash": "dash", "width": 1.5})
-    met = f"meets the ITL target of {seconds(itl_ceiling_s)}"
-    left = against == "itl"
+    target = f"the ITL target of {seconds(itl_ceiling_s)}"
+    met = f"meets {target} ←" if left else f"→ meets {target}"
+    nothing = limit < span[0] if left else limit > span[1]
+    if nothing:
+        met = f"nothing meets {target}"
+    at_right = left != nothing
     sheet.note(
         log_note(
-            x=limit,
+            x=min(max(limit, span[0]), span[1]),
             y=lowest,
-            text=f"{met} ←" if left else f"→ {met}",
+            text=met,
             theme=theme,
             font={"color": theme.accent},
-            xanchor="right" if left else "left",
-            xshift=-6 if left else 6,
+            xanchor="right" if at_right else "left",
+            xshift=-6 if at_right else 6,
         )
     )
 
