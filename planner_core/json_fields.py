@@ -218,14 +218,19 @@ class Items(Rule):
 
 
 def dotted(loc: Iterable[int | str]) -> str:
-    """Return a path like "tiers[0].link_bytes_per_s" for a pydantic location.
+    """Return a path like "tiers[0].link_bytes_per_s" for a pydantic location; a blank key in quotes.
 
     Examples
     --------
     >>> dotted(("tiers", 0, "name"))
     'tiers[0].name'
     """
-    parts = (f"[{part}]" if isinstance(part, int) else f".{clean_text(part)[:80]}" for part in loc)
+
+    def shown(key: str) -> str:
+        text = clean_text(key)[:80]
+        return text if text.strip() else repr(text)
+
+    parts = (f"[{part}]" if isinstance(part, int) else f".{shown(part)}" for part in loc)
     return "".join(parts).removeprefix(".")
 
 

@@ -54,7 +54,8 @@ class Serving(Rule):
         raise refused(allowed=self.allowed, fix=fix)
 
 
-_WIDTH: Final = Number(unit="bytes an element", low=0.0, high=16.0, above=True, null="the checkpoint's own")
+# The lowest values are far below any use, and far enough above 0 that nothing divided by them overflows.
+_WIDTH: Final = Number(unit="bytes an element", low=1e-3, high=16.0, null="the checkpoint's own")
 _DEGREE: Final = Count(unit="ranks", low=1, high=1_000_000_000)
 
 
@@ -79,17 +80,15 @@ class SpecFields(StrictFields):
     hardware: Annotated[Any, Reference()]
     serving: Annotated[str, Serving()] = "colocated"
     decode_itl_ceiling_ms: Annotated[
-        float | None, Number(unit="ms", low=0.0, high=1e9, above=True, null="no ceiling")
+        float | None, Number(unit="ms", low=1e-6, high=1e9, null="no ceiling")
     ] = None
     prefill_itps_floor: Annotated[
-        float | None, Number(unit="tokens/s", low=0.0, high=1e15, above=True, null="no floor")
+        float | None, Number(unit="tokens/s", low=1e-6, high=1e15, null="no floor")
     ] = None
     objective: Annotated[str | None, Choice(choices=OBJECTIVES, null="the two targets")] = None
     weight_dtype_bytes: Annotated[float | None, _WIDTH] = None
     kv_dtype_bytes: Annotated[float | None, _WIDTH] = None
-    activation_dtype_bytes: Annotated[
-        float, Number(unit="bytes an element", low=0.0, high=16.0, above=True)
-    ] = 2.0
+    activation_dtype_bytes: Annotated[float, Number(unit="bytes an element", low=1e-3, high=16.0)] = 2.0
     compute_precision: Annotated[str, Text(what="one of the machine's precisions")] = "bf16"
     configs: Annotated[
         tuple[ConfigFields, ...], Items(what="named operating points", low=0, high=MAX_CONFIGS)

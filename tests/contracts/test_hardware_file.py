@@ -239,6 +239,13 @@ def test_keys_from_outside_are_safe_in_messages():
     assert fault.where == "bad \ufffdkey"
 
 
+@pytest.mark.parametrize(("key", "where"), [("", "''"), (" ", "' '"), ("\t", "' '")])
+def test_a_blank_key_is_shown_in_quotes(key, where):
+    with pytest.raises(InvalidSpec) as caught:
+        parse_hardware(preset_hardware_json("trn2") | {key: 1})
+    assert [fault.where for fault in caught.value.faults] == [where]
+
+
 def test_unknown_preset():
     with pytest.raises(InvalidSpec, match=r"got '\.\./x'; allowed: one of .*trn2"):
         load_preset("../x")
