@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import html
+import logging
 import os
 import shutil
 import threading
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final, Literal
 
 import plotly.graph_objects as go
@@ -28,6 +31,9 @@ WIDTH_PX: Final = 1600
 HEIGHT_PX: Final = 900
 START_TIMEOUT_S: Final = 15.0
 IMAGE_TIMEOUT_S: Final = 30.0
+CLOSE_TIMEOUT_S: Final = 15.0  # the driver kills after 10 s a Chrome that does not end by itself
+_DRIVER_LOGS: Final = ("kaleido", "choreographer")
+_NO_TERMINAL: Final = logging.NullHandler()
 _CHROME_NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
@@ -200,9 +206,17 @@ async def _drawn(pages: Sequence[go.Figure], options: Mapping[str, object], chro
     # kaleido starts Chrome without a sandbox, so it runs for root too; no MathJax: it would ask a server.
     import kaleido  # loads a browser driver: not for a figure shown in the app
 
+    for name in _DRIVER_LOGS:  # what it logs goes to a server's log, and not to a terminal without one
+        logging.getLogger(name).addHandler(_NO_TERMINAL)
     browser = kaleido.Kaleido(n=1, timeout=IMAGE_TIMEOUT_S, mathjax=False, path=chrome)
+    started_s = time.monotonic()
     try:
         await asyncio.wait_for(browser.open(), START_TIMEOUT_S)
         return [await browser.calc_fig(page, opts=dict(options)) for page in pages]
+    except Exception as error:
+        if time.monotonic() - started_s >= START_TIMEOUT_S:  # the driver takes its own end for Chrome's
+            raise TimeoutError from error
+        raise
     finally:
-        await asyncio.wait_for(browser.close(), START_TIMEOUT_S)
+        with suppress(Exception):  # what went wrong before is what to say
+            await asyncio.wait_for(browser.close(), CLOSE_TIMEOUT_S)
