@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
-
-import plotly.graph_objects as go
 
 from planner_core.figures.frame import Drawn, FigureContext
 from planner_core.figures.memory import LabelledMemory, memory_bar
@@ -59,13 +56,8 @@ def rooflines(found: Sequence[Cell], *, look: theme.Theme) -> list[Drawn]:
     return [_with_ranges(figure, ranges) if not figure.empty else figure for figure in drawn]
 
 
-def _layout(drawn: Drawn) -> dict[str, Any]:
-    layout: dict[str, Any] = drawn.figure.to_dict()["layout"]
-    return layout
-
-
 def _range(drawn: Drawn, axis: str) -> tuple[float, float]:
-    low, high = _layout(drawn)[axis]["range"]
+    low, high = drawn.layout[axis]["range"]
     return float(low), float(high)
 
 
@@ -74,9 +66,7 @@ def _union(ranges: Sequence[tuple[float, float]]) -> list[float]:
 
 
 def _with_ranges(drawn: Drawn, ranges: Mapping[str, list[float]]) -> Drawn:
-    whole = drawn.figure.to_dict()
-    layout = dict(whole["layout"])
+    layout = {**drawn.layout}
     for axis, span in ranges.items():
         layout[axis] = {**layout[axis], "range": span}
-    figure = go.Figure(data=whole["data"], layout=layout, _validate=False)
-    return replace(drawn, figure=figure)
+    return replace(drawn, layout=layout)

@@ -78,8 +78,7 @@ def show_live_figure(
     if chunk is None:
         charts.show_figure(drawn, key=key, name=name, on_select=_picker(key, on_pick, of_chart=True))
         return
-    figure = drawn.figure.to_dict() if hasattr(drawn.figure, "to_dict") else dict(drawn.figure)
-    figure["layout"] = {**figure["layout"], "uirevision": f"{key} {revision}"}
+    figure = {"data": drawn.data, "layout": {**drawn.layout, "uirevision": f"{key} {revision}"}}
     _figure(
         key=key,
         data={

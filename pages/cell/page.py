@@ -206,7 +206,7 @@ def _show(drawn: Drawn, found: Cell, what: str, *, height: int) -> None:
 def _charts(found: Cell) -> None:
     drawn = cell_figures.figures(found, look=theme.current())
     left, right = st.columns([1, 1], gap="large")
-    tall = max(int(drawn["waterfall"].figure.layout.height or 0), 420)
+    tall = max(int(drawn["waterfall"].layout.get("height") or 0), 420)
     with left:
         _show(drawn["waterfall"], found, "waterfall", height=tall)
     with right:
@@ -223,7 +223,7 @@ def _charts(found: Cell) -> None:
     with left:
         _show(drawn["memory"], found, "memory", height=260)
     with right:
-        _show(drawn["floors"], found, "floors", height=int(drawn["floors"].figure.layout.height or 420))
+        _show(drawn["floors"], found, "floors", height=int(drawn["floors"].layout.get("height") or 420))
     tables.show_table(
         cell_words.stage_table(found),
         key="cell_stages",

@@ -121,7 +121,7 @@ def _charts(names: Sequence[str], facets: Sequence[Mapping[str, str]], found: Se
             drawn,
             key=f"compare_{what}",
             name=_file_name(found, what),
-            height=int(drawn.figure.layout.height or 400),
+            height=int(drawn.layout.get("height") or 400),
         )
     st.subheader("Rooflines on the same axes", anchor=False)
     runnable = [one for one in found if one.step is not None]
