@@ -13,7 +13,13 @@ from typing import Any, Final
 
 from planner_core.errors import Fault, InvalidSpec, shorten
 from planner_core.preset_files import preset_names, presets_dir
-from planner_core.strict_json import clean_text, read_json_file, require_object
+from planner_core.strict_json import (
+    MAX_BYTES,
+    MAX_CONFIG_BYTES,
+    clean_text,
+    read_json_file,
+    require_object,
+)
 
 PRESET_FOLDERS: Final = {"hf_config": "models", "hardware": "hardware"}
 
@@ -52,7 +58,10 @@ def file_resolver(spec_path: Path) -> Resolver:
             if preset is not None:
                 return preset
         value = read_json_file(
-            folder / path, where=f"{field_name} ({clean_text(path)[:80]})", allow_non_finite=True
+            folder / path,
+            where=f"{field_name} ({clean_text(path)[:80]})",
+            allow_non_finite=True,
+            max_bytes=MAX_CONFIG_BYTES if field_name == "hf_config" else MAX_BYTES,
         )
         return require_object(value, where=field_name)
 

@@ -25,6 +25,8 @@ from typing import Final
 from planner_core.errors import Fault, InvalidSpec, shorten
 
 MAX_BYTES: Final = 1_000_000
+# On the command line: a quantized checkpoint may list each module that it leaves alone, 3 MB of them.
+MAX_CONFIG_BYTES: Final = 4_000_000
 MAX_DEPTH: Final = 64
 MAX_INT_DIGITS: Final = 100
 MAX_FAULTS: Final = 20

@@ -21,9 +21,7 @@ from planner_core.hf_config import parse_config  # noqa: E402
 from planner_core.model_arch import ModelArch  # noqa: E402
 from planner_core.oracle import OracleReport, OracleUnavailable, run_oracle  # noqa: E402
 from planner_core.shipped_files import shipped_root  # noqa: E402
-from planner_core.strict_json import read_json_file  # noqa: E402
-
-MAX_CONFIG_BYTES = 16_000_000  # one with a long list of modules that are not quantized has 3 MB
+from planner_core.strict_json import MAX_CONFIG_BYTES, read_json_file  # noqa: E402
 
 
 def config_files() -> list[Path]:

@@ -19,7 +19,7 @@ from planner_core.hardware import COLLECTIVE_MODELS
 from planner_core.preset_files import preset_names, presets_dir
 from planner_core.run_spec import RunSpec, parse_run_spec
 from planner_core.spec_files import file_resolver
-from planner_core.strict_json import clean_text, read_json_file, require_object
+from planner_core.strict_json import MAX_BYTES, clean_text, read_json_file, require_object
 
 MAX_COUNT: Final = 1_000_000_000
 MAX_CONTEXT_TOKENS: Final = 100_000_000
@@ -66,8 +66,10 @@ def preset_or_path(text: str, *, kind: str) -> Path:
     return path
 
 
-def read_object(path: Path, *, allow_non_finite: bool = False) -> dict[str, object]:
-    """Return the JSON object in a file.
+def read_object(
+    path: Path, *, allow_non_finite: bool = False, max_bytes: int = MAX_BYTES
+) -> dict[str, object]:
+    """Return the JSON object in a file of at most `max_bytes` bytes.
 
     Raises
     ------
@@ -75,7 +77,7 @@ def read_object(path: Path, *, allow_non_finite: bool = False) -> dict[str, obje
         Where there is none.
     """
     where = clean_text(str(path))[:200] or "the path"
-    value = read_json_file(path, where=where, allow_non_finite=allow_non_finite)
+    value = read_json_file(path, where=where, allow_non_finite=allow_non_finite, max_bytes=max_bytes)
     return require_object(value, where=where)
 
 

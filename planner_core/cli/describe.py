@@ -35,6 +35,7 @@ from planner_core.reports import model_document
 from planner_core.run_spec import parse_run_spec
 from planner_core.shipped_files import shipped_root
 from planner_core.spec_files import file_resolver
+from planner_core.strict_json import MAX_CONFIG_BYTES
 from planner_core.workload import PHASES
 
 
@@ -46,7 +47,8 @@ def _model_name(path: Path) -> str:
 def run_parse(config_text: str, *, as_json: bool) -> int:
     """Describe a config.json."""
     path = preset_or_path(config_text, kind="models")
-    model = parse_config(read_object(path, allow_non_finite=True), name=_model_name(path))
+    config = read_object(path, allow_non_finite=True, max_bytes=MAX_CONFIG_BYTES)
+    model = parse_config(config, name=_model_name(path))
     if as_json:
         print_json(model_document(model))
     else:
@@ -106,7 +108,7 @@ def _model_and_config(source: str) -> tuple[ModelArch, dict[str, object]]:
     """Read a run-spec or a config.json; a run-spec is known by its `hf_config`."""
     kind = "run_specs" if source.removesuffix(".json") in preset_names("run_specs") else "models"
     path = preset_or_path(source, kind=kind)
-    found = read_object(path, allow_non_finite=True)
+    found = read_object(path, allow_non_finite=True, max_bytes=MAX_CONFIG_BYTES)
     if "hf_config" not in found:
         return parse_config(found, name=_model_name(path)), found
     spec = parse_run_spec(read_object(path), resolve=file_resolver(path))

@@ -396,6 +396,21 @@ def test_parse_counts_the_real_llama_70b(capsys, shared_data):
     assert f"{document['weight_bytes'] / 1e9:.1f}" == "141.1"
 
 
+def test_a_config_with_a_long_list_of_unquantized_modules_is_read(capsys, tmp_path):
+    config = json.loads((presets_dir() / "models" / "llama-3.1-8b.json").read_text(encoding="utf-8"))
+    listed = [f"model.vision_tower.layers.{at}.{'x' * 60}" for at in range(30_000)]
+    config["quantization_config"] = {"quant_method": "fp8", "modules_to_not_convert": listed}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    assert 1_000_000 < path.stat().st_size < 4_000_000
+    ran = run(capsys, "parse", str(path), "--json")
+    assert ran.code == 0
+    assert ran.document()["n_params"] == 8_030_261_248
+    path.write_bytes(b" " * 4_000_001)
+    (fault,) = run(capsys, "parse", str(path), "--json").faults()
+    assert fault["allowed"] == "at most 4,000,000 bytes of JSON"
+
+
 @pytest.mark.parametrize("name", preset_names("models"))
 def test_parse_text_of_every_model(capsys, name):
     ran = run(capsys, "parse", name)

@@ -8,6 +8,7 @@ import pytest
 
 from planner_core.errors import UnsupportedModel
 from planner_core.hf_config import describe, parse_config
+from planner_core.strict_json import MAX_CONFIG_BYTES, read_json_file, require_object
 
 N_CONFIGS = 104
 
@@ -59,7 +60,12 @@ REFUSED = {
 @pytest.fixture(scope="module")
 def configs(shared_data: Path) -> dict[str, dict[str, object]]:
     folder = shared_data / "hf_configs"
-    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
+    return {
+        path.stem: require_object(
+            read_json_file(path, allow_non_finite=True, max_bytes=MAX_CONFIG_BYTES), where=path.stem
+        )
+        for path in sorted(folder.glob("*.json"))
+    }
 
 
 def test_each_config_is_described_or_refused_by_name(configs: dict[str, dict[str, object]]) -> None:
