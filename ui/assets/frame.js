@@ -2,6 +2,7 @@
 // straight from a field would thus reach the server first, and either the edit or the switch would be lost.
 // So a click that leaves an unsent edit waits until it is in force: the address has changed, or a run has ended.
 const LINKS = '[data-testid="stPageLink-NavLink"]';
+const DIALOG_LIMIT_MS = 10000;
 const LIMIT_MS = 4000;
 const SLIDER_MS = 300; // Streamlit sends a slider's value once it has rested for 200 ms
 let field = null;
@@ -61,8 +62,15 @@ function closeWrongDialog() {
   }
 }
 
+function watchForWrongDialog() {
+  closeWrongDialog();
+  const observer = new MutationObserver(closeWrongDialog);
+  observer.observe(document.body, { childList: true, subtree: true });
+  setTimeout(() => observer.disconnect(), DIALOG_LIMIT_MS);
+}
+
 export default function ({ data }) {
-  if (data.found) [0, 100, 300, 1000].forEach((wait) => setTimeout(closeWrongDialog, wait));
+  if (data.found) watchForWrongDialog();
   if (window.plannerFrame) return;
   window.plannerFrame = true;
   document.addEventListener("focusin", enter, true);
