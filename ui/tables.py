@@ -7,7 +7,7 @@ Refuses: computing or rounding the values in it: what is shown rounded is downlo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
 import pandas as pd
@@ -65,8 +65,8 @@ def show_table(
     DataframeState or DeltaGenerator
         What `st.dataframe` returns.
     """
-    settings = {column: _column(frame[column], column) for column in frame.columns}
     settled = columns or {}
+    settings = {column: _column(frame[column], column) for column in frame.columns if column not in settled}
     settings.update(settled)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.subheader(title, anchor=False, width="content")
@@ -87,7 +87,7 @@ def show_table(
         if selected_row is not None:
             options["selection_default"] = {"selection": {"rows": [selected_row]}}
     return st.dataframe(
-        frame.apply(lambda values: values if values.name in settled else _rounded(values)),
+        _rounded(frame, settled=settled),
         key=key,
         hide_index=True,
         column_config=settings,
@@ -98,11 +98,13 @@ def show_table(
     )
 
 
-def _rounded(values: pd.Series) -> pd.Series:
-    """Return a column of floats with three significant digits, as it is shown."""
-    if not pd.api.types.is_float_dtype(values):
-        return values
-    return values.map(lambda value: float(f"{value:.3g}"), na_action="ignore")
+def _rounded(frame: pd.DataFrame, *, settled: Collection[str]) -> pd.DataFrame:
+    """Return the table as it is shown: floats with three significant digits, but for the settled columns."""
+    shown = frame.copy(deep=False)
+    for name in frame.columns:
+        if name not in settled and pd.api.types.is_float_dtype(frame[name].dtype):
+            shown[name] = [float(f"{value:.3g}") for value in frame[name].to_numpy(float)]
+    return shown
 
 
 def _column(values: pd.Series, name: str) -> Any:
@@ -118,11 +120,11 @@ def _column(values: pd.Series, name: str) -> Any:
 
 def _format(values: pd.Series) -> str:
     """Return a format that lines the points up, with digits enough for the smallest."""
-    sizes = values.abs()
-    sizes = sizes[(sizes > 0) & (sizes < math.inf)]
-    if sizes.empty:
+    sizes = [abs(value) for value in values.to_numpy(float).tolist() if 0.0 < abs(value) < math.inf]
+    if not sizes:
         return "localized"
-    if sizes.max() >= 999.5 or sizes.min() < 1e-3:
-        return "localized" if sizes.min() >= 1.0 else "%.3g"
-    digits = 2 - math.floor(math.log10(max(sizes.min(), sizes.max() / 10.0)))
+    least, most = min(sizes), max(sizes)
+    if most >= 999.5 or least < 1e-3:
+        return "localized" if least >= 1.0 else "%.3g"
+    digits = 2 - math.floor(math.log10(max(least, most / 10.0)))
     return f"%.{max(0, digits)}f"

@@ -26,11 +26,15 @@ def visible(text: str) -> str:
     >>> visible("a" + chr(7) + "b")
     'a␇b'
     """
+    if text.isascii() and text.isprintable():  # nearly all text, and a page shows thousands of them
+        return text
     return "".join(map(_visible, text))
 
 
 def isolated(shown: str) -> str:
     """Return text so that its direction marks and letters do not reorder what stands around it."""
+    if shown.isascii():
+        return shown
     reorders = any(
         unicodedata.bidirectional(char) in {"R", "AL"} or char in _DIRECTION_MARKS for char in shown
     )
