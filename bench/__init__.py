@@ -1,0 +1,1 @@
+"""How fast it is: figures and ratios, printed beside their targets; nothing here asserts."""
