@@ -38,8 +38,12 @@ class Log:
         """Add a fault, once a field, up to a readable number; `shown` replaces the value given."""
         text = shorten(given) if shown is None else shown
         fault = Fault(where=where, given=text, allowed=allowed, fix=fix)
-        if len(self.faults) < MAX_REPORTED and all(known.where != where for known in self.faults):
+        if len(self.faults) < MAX_REPORTED and not self.has_fault(where):
             self.faults.append(fault)
+
+    def has_fault(self, where: str) -> bool:
+        """Return whether a field has a fault, so that what was put in its place says nothing."""
+        return any(fault.where == where for fault in self.faults)
 
     def assume(self, text: str) -> None:
         """Add one applied default."""

@@ -6,6 +6,7 @@ Refuses: anything that differs from layer to layer (see `attention`, `ffn`, `per
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -124,7 +125,7 @@ def _head_dim(fields: Fields, family: Family, hidden: int, n_heads: int) -> int:
     if default is not None and "head_dim" not in fields.source:
         fields.log.assume(f"{fields.path('head_dim')} = {default} (class default)")
         return int(default)
-    if hidden % n_heads:
+    if hidden % n_heads and not _any_fault(fields, HIDDEN):
         fields.log.fault(
             fields.path(HEADS[0]),
             n_heads,
@@ -134,9 +135,13 @@ def _head_dim(fields: Fields, family: Family, hidden: int, n_heads: int) -> int:
     return max(hidden // n_heads, 1)
 
 
+def _any_fault(fields: Fields, names: Sequence[str]) -> bool:
+    return any(fields.log.has_fault(fields.path(name)) for name in names)
+
+
 def check_kv_heads(fields: Fields, *, n_heads: int, n_kv_heads: int) -> None:
     """Add a fault where query heads can't share KV heads evenly."""
-    if n_heads % n_kv_heads:
+    if n_heads % n_kv_heads and not _any_fault(fields, HEADS):
         fields.log.fault(
             fields.path(KV_HEADS[0]),
             n_kv_heads,

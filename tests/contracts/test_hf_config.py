@@ -69,6 +69,12 @@ def test_heads_not_divisible_by_kv_heads() -> None:
     )
 
 
+def test_a_faulty_size_brings_no_second_fault_about_what_divides_it() -> None:
+    assert faults(LLAMA | {"num_attention_heads": -8}).keys() == {"num_attention_heads"}
+    without_head_dim = {key: value for key, value in LLAMA.items() if key != "head_dim"}
+    assert faults(without_head_dim | {"hidden_size": "wide"}).keys() == {"hidden_size"}
+
+
 def test_hidden_size_not_divisible_by_heads() -> None:
     config = LLAMA | {"num_attention_heads": 30, "num_key_value_heads": 10}
     assert "head_dim" in faults(config)["num_attention_heads"]
