@@ -163,12 +163,18 @@ def _target_faults(fields: Mapping[str, Any]) -> list[Fault]:
 
 
 def _readable_points(source: Mapping[str, Any]) -> list[tuple[int, ConfigFields]]:
-    """Return the named points that can be read, with their positions, whatever else is wrong in the spec."""
+    """Return the named points whose degrees can be read, with their positions, whatever else is wrong."""
     listed = source.get("configs")
     if not isinstance(listed, (list, tuple)) or len(listed) > MAX_CONFIGS:
         return []
-    points = (read_layout(item, layout=ConfigFields)[0] for item in listed)
-    return [(index, point) for index, point in enumerate(points) if point is not None]
+    readable = []
+    for index, item in enumerate(listed):
+        given = item if isinstance(item, Mapping) else {}
+        degrees = {key: given[key] for key in ("TP", "PP", "CP") if key in given}
+        point, _ = read_layout({**degrees, "bucket": 1, "bs": 1}, layout=ConfigFields)
+        if point is not None:
+            readable.append((index, point))
+    return readable
 
 
 def _point_faults(

@@ -193,6 +193,14 @@ class TestRefusing:
         places = {fault.where for fault in refusal(source).faults}
         assert places == {"serving", "compute_precision", "configs[0].TP", "configs[1]"}
 
+    def test_degrees_of_a_point_are_checked_beside_its_other_faults(self):
+        points = [{**POINT, "TP": 128, "bs": 0, "typo": 1}, 3, {**POINT, "CP": 16, "bucket": 0}]
+        places = {fault.where for fault in refusal({**SPEC, "configs": points}).faults}
+        assert places == {
+            "configs[0].TP", "configs[0].bs", "configs[0].typo", "configs[1]", "configs[2].CP",
+            "configs[2].bucket",
+        }  # fmt: skip
+
     def test_a_fault_of_the_model_names_its_key(self):
         error = refusal({**SPEC, "hf_config": {**LLAMA_70B, "num_hidden_layers": -3}})
         assert [fault.where for fault in error.faults] == ["hf_config.num_hidden_layers"]
