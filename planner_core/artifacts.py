@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from planner_core.errors import ArtifactError, shorten
+from planner_core.errors import ArtifactError, Fault, InvalidSpec, shorten
 from planner_core.strict_json import clean_text
 
 ARTIFACTS_FOLDER: Final = "planner_artifacts"
@@ -59,8 +59,10 @@ def refuse_package(folder: Path) -> Path:
 
     Raises
     ------
+    InvalidSpec
+        It lies in the package.
     ArtifactError
-        It lies in the package, or is no path.
+        It is no path.
     """
     if "\x00" in str(folder) or len(str(folder)) > MAX_PATH_CHARACTERS:
         raise ArtifactError(f"{shorten(str(folder))}: not written: not a path; fix: name a directory")
@@ -69,11 +71,13 @@ def refuse_package(folder: Path) -> Path:
     except OSError as error:
         raise _os_refusal(folder, error) from None
     if real.is_relative_to(_PACKAGE):
-        raise _refusal(
-            folder,
-            "it lies inside the planner's own package",
-            "name a directory outside, with --project-root",
+        fault = Fault(
+            where="the directory to write in",
+            given=f"{shorten(str(folder))}, inside the planner's own package",
+            allowed="a directory outside of it",
+            fix="name another one (--project-root, --csv)",
         )
+        raise InvalidSpec([fault])
     return real
 
 
@@ -158,6 +162,8 @@ def write_files(folder: Path, files: Mapping[str, bytes | str]) -> tuple[Path, .
 
     Raises
     ------
+    InvalidSpec
+        The folder lies in the package.
     ArtifactError
         With one line. Files that were there before are as they were, and nothing new is left behind.
 
@@ -224,7 +230,7 @@ def write_file(path: Path, content: bytes | str) -> Path:
 
     Raises
     ------
-    ArtifactError
+    InvalidSpec, ArtifactError
         As for `write_files`.
     """
     if not path.name or path.name == "..":

@@ -17,7 +17,7 @@ import planner_core
 from planner_core import artifacts
 from planner_core.artifacts import write_file, write_files
 from planner_core.csv_text import csv_text
-from planner_core.errors import ArtifactError
+from planner_core.errors import ArtifactError, InvalidSpec
 from tests.contracts.cli_runs import GRANITE, LLAMA, ROOT, run
 
 PACKAGE = Path(planner_core.__file__).resolve().parent
@@ -84,7 +84,7 @@ def test_the_planner_never_writes_into_its_own_package(tmp_path):
     link = tmp_path / "link"
     link.symlink_to(PACKAGE, target_is_directory=True)
     for folder in (PACKAGE, PACKAGE / "cli", PACKAGE / "new", link, link / "x", PACKAGE / "cli" / ".." / "y"):
-        with pytest.raises(ArtifactError, match="inside the planner's own package"):
+        with pytest.raises(InvalidSpec, match="inside the planner's own package"):
             write_files(folder, {"x.json": "{}"})
     assert not (PACKAGE / "new").exists()
     assert not (PACKAGE / "x.json").exists()
@@ -124,7 +124,9 @@ def test_plan_into_the_package_is_refused_before_anything_is_said(capsys):
         assert ran.code == 2
         assert "inside the planner's own package" in getattr(ran, stream)
         if tail:
-            assert ran.document()["error"]["kind"] == "artifact"
+            (fault,) = ran.faults()
+            assert fault["where"] == "the directory to write in"
+            assert str(PACKAGE)[:20] in fault["given"]
         else:
             assert (ran.out, len(ran.err.splitlines())) == ("", 1)
     ran = run(capsys, "explore", LLAMA, "--csv", str(PACKAGE / "front.csv"))
