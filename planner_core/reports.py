@@ -19,6 +19,7 @@ from planner_core.hardware import Machine
 from planner_core.memory_layout import MemoryLayout
 from planner_core.model_arch import ModelArch, kv_bytes_per_token
 from planner_core.stage_latencies import BIND_KINDS, Stage, StepLatency
+from planner_core.units import BF16_BYTES
 from planner_core.workload import Workload
 
 if (
@@ -152,7 +153,22 @@ def model_document(model: ModelArch) -> Document:
     Returns
     -------
     dict
+        `kv_bytes_per_token` is in bf16, so that models compare; `kv_bytes_per_token_as_stored` is at the
+        `kv_dtype_bytes` that the checkpoint asks for.
+
+    Examples
+    --------
+    >>> from planner_core.hf_config import parse_config
+    >>> model_document(parse_config({"model_type": "llama"}))["kv_bytes_per_token"]
+    {'full': 524288, 'windowed': 0}
     """
+
+    def cache(width: float) -> Document:
+        return {
+            "full": kv_bytes_per_token(model, kv_dtype_bytes=width, windowed=False),
+            "windowed": kv_bytes_per_token(model, kv_dtype_bytes=width, windowed=True),
+        }
+
     return {
         "name": model.name,
         "architecture": model.architecture,
@@ -164,10 +180,8 @@ def model_document(model: ModelArch) -> Document:
         "max_position_tokens": model.max_position_tokens,
         "attention": [_fields_of(group) for group in model.attention],
         "ffn": [_fields_of(group) for group in model.ffn],
-        "kv_bytes_per_token": {
-            "full": kv_bytes_per_token(model, windowed=False),
-            "windowed": kv_bytes_per_token(model, windowed=True),
-        },
+        "kv_bytes_per_token": cache(BF16_BYTES),
+        "kv_bytes_per_token_as_stored": cache(model.kv_dtype_bytes),
         "kv_dtype_bytes": model.kv_dtype_bytes,
         "weight_bytes": model.weight_bytes,
         "weight_dtype_bytes": _fields_of(model.widths),

@@ -15,7 +15,13 @@ from planner_core.cli.terminal import table
 from planner_core.hardware import Machine
 from planner_core.hardware_file import constant_paths, hardware_to_json
 from planner_core.model_arch import FfnGroup, ModelArch, kv_bytes_per_token
-from planner_core.units import GB, GIGA, TERA
+from planner_core.units import BF16_BYTES, GB, GIGA, TERA
+
+
+def _cache_line(model: ModelArch, width: float, name: str) -> str:
+    full = kv_bytes_per_token(model, kv_dtype_bytes=width, windowed=False)
+    windowed = kv_bytes_per_token(model, kv_dtype_bytes=width, windowed=True)
+    return f"KV cache {full:,} bytes a token in layers without a window, {windowed:,} in layers with one ({name})"
 
 
 def model_lines(model: ModelArch) -> list[str]:
@@ -30,8 +36,9 @@ def model_lines(model: ModelArch) -> list[str]:
     -------
     list of str
     """
-    full = kv_bytes_per_token(model, windowed=False)
-    windowed = kv_bytes_per_token(model, windowed=True)
+    widths_shown = [(BF16_BYTES, "in bf16")]
+    if model.kv_dtype_bytes != BF16_BYTES:
+        widths_shown.append((model.kv_dtype_bytes, f"as stored, {model.kv_dtype_bytes:g} bytes an element"))
     attention = [
         (
             group.kind,
@@ -51,8 +58,7 @@ def model_lines(model: ModelArch) -> list[str]:
         f"{model.vocab_size:,}, embeddings {'tied' if model.tied_embeddings else 'not tied'}, "
         f"up to {model.max_position_tokens:,} tokens",
         f"weights {model.weight_bytes / GB:.2f} GB (bytes a weight: {', '.join(f'{w:.6g}' for w in widths)})",
-        f"KV cache {full:,} bytes a token in layers without a window, {windowed:,} in layers with one, at "
-        f"{model.kv_dtype_bytes:g} bytes an element",
+        *(_cache_line(model, width, name) for width, name in widths_shown),
         "",
         *table(
             attention,

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from planner_core.errors import InvalidSpec, UnsupportedModel, shorten
-from planner_core.hf_config import describe, parse_config
+from planner_core.hf_config import parse_config
+from planner_core.reports import model_document
 
 LLAMA: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"],
@@ -408,8 +409,8 @@ def test_more_experts_a_token_than_experts() -> None:
     assert "num_experts_per_tok" in faults(config | {"num_experts_per_tok": 9})
 
 
-def test_describe_has_the_keys_of_the_document() -> None:
-    document = describe(parse_config(LLAMA))
+def test_a_model_has_the_keys_of_the_document() -> None:
+    document = model_document(parse_config(LLAMA))
     assert document.keys() >= {
         "architecture", "n_params", "n_layers", "attention", "ffn", "kv_bytes_per_token", "weight_bytes",
         "assumed", "ignored",

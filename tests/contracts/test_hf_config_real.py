@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from planner_core.errors import UnsupportedModel
-from planner_core.hf_config import describe, parse_config
+from planner_core.hf_config import parse_config
+from planner_core.reports import model_document
 from planner_core.strict_json import MAX_CONFIG_BYTES, read_json_file, require_object
 
 N_CONFIGS = 104
@@ -73,7 +74,7 @@ def test_each_config_is_described_or_refused_by_name(configs: dict[str, dict[str
     refused: dict[str, tuple[str, str]] = {}
     for name, config in configs.items():
         try:
-            document = describe(parse_config(config, name=name))
+            document = model_document(parse_config(config, name=name))
         except UnsupportedModel as error:
             refused[name] = (error.message, error.field)
             continue

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner_core.errors import InvalidSpec, UnsupportedModel
-from planner_core.hf_config import describe, parse_config
+from planner_core.hf_config import parse_config
 from planner_core.preset_files import presets_dir
+from planner_core.reports import model_document
 
 CONFIGS = [
     json.loads(path.read_text(encoding="utf-8"))
@@ -61,7 +62,7 @@ def check(config: dict[str, Any]) -> None:
         model = parse_config(config)
     except (InvalidSpec, UnsupportedModel):
         return
-    json.dumps(describe(model), allow_nan=False)
+    json.dumps(model_document(model), allow_nan=False)
     assert model.n_params > 0
     assert model.weight_bytes > 0
     assert len(model.layer_pattern) == model.n_layers

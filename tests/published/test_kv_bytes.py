@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from planner_core.errors import UnsupportedModel
-from planner_core.hf_config import describe, parse_config
+from planner_core.hf_config import parse_config
+from planner_core.reports import model_document
+from tests.contracts.cli_runs import run
 
 
 def test_cache_bytes_a_token(shared_data: Path) -> None:
@@ -27,20 +29,26 @@ def test_cache_bytes_a_token(shared_data: Path) -> None:
         expected = {
             "full": int(row["full_bytes_per_token_bf16"]),
             "windowed": int(row["windowed_bytes_per_token_bf16_below_window"]),
-            "dtype_bytes": 2.0,
         }
-        found = describe(model)["kv_bytes_per_token"]
-        assert isinstance(found, dict)
-        assert {key: found[key] for key in expected} == expected, name
+        assert model_document(model)["kv_bytes_per_token"] == expected, name
         windowed = [group for group in model.attention if group.window_tokens is not None]
         assert sum(group.n_layers for group in windowed) == int(row["windowed_layers"])
         if row["window"]:
             assert {group.window_tokens for group in windowed} == {int(row["window"])}
 
 
-def test_a_cache_of_its_own_width_is_told_beside_bf16(shared_data: Path) -> None:
-    path = shared_data / "hf_configs" / "nvidia__Gemma-4-31B-IT-NVFP4.json"
-    found = describe(parse_config(json.loads(path.read_text(encoding="utf-8"))))["kv_bytes_per_token"]
-    assert isinstance(found, dict)
+def test_a_cache_of_its_own_width_is_told_beside_bf16(
+    shared_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(shared_data / "hf_configs" / "nvidia__Gemma-4-31B-IT-NVFP4.json")
+    document = run(capsys, "parse", path, "--json").document()
+    found = document["kv_bytes_per_token"]
     assert (found["full"] + found["windowed"]) / 1024 == 880  # an engine's log, bf16
-    assert found["as_stored"] == {"full": 40960, "windowed": 409600, "dtype_bytes": 1.0}
+    assert document["kv_bytes_per_token_as_stored"] == {"full": 40960, "windowed": 409600}
+    assert document["kv_dtype_bytes"] == 1.0
+    lines = run(capsys, "parse", path).out
+    assert (
+        "KV cache 81,920 bytes a token in layers without a window, 819,200 in layers with one (in bf16)"
+        in lines
+    )
+    assert "40,960 bytes a token in layers without a window, 409,600 in layers with one (as stored" in lines
