@@ -19,9 +19,6 @@ from numpy.typing import ArrayLike
 
 from planner_core.units import FloatArray, as_float
 
-ATTENTION_KINDS = ("global", "sliding", "chunked", "mla")
-FFN_KINDS = ("dense", "moe")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionGroup:
@@ -217,9 +214,7 @@ class ModelArch:
         return max((group.n_experts for group in self.ffn), default=0)
 
 
-def kv_bytes_per_token(
-    model: ModelArch, *, kv_dtype_bytes: float | None = None, windowed: bool
-) -> int:
+def kv_bytes_per_token(model: ModelArch, *, kv_dtype_bytes: float | None = None, windowed: bool) -> int:
     """Return the cache that one more token takes over all layers, whole model.
 
     Parameters
@@ -300,13 +295,9 @@ def stage_layer_counts(model: ModelArch, *, pp: ArrayLike) -> Iterator[tuple[Flo
     stages = np.clip(as_float(pp), 1.0, float(model.n_layers))
     distinct, position = np.unique(stages, return_inverse=True)
     per_pp = [
-        _heaviest_stage_candidates(
-            model.layer_pattern, len(model.attention), len(model.ffn), int(value)
-        )
+        _heaviest_stage_candidates(model.layer_pattern, len(model.attention), len(model.ffn), int(value))
         for value in distinct
     ]
     for rank in range(max(len(candidates) for candidates in per_pp)):
         rows = np.array([candidates[min(rank, len(candidates) - 1)] for candidates in per_pp])
-        yield tuple(
-            rows[position, column].reshape(stages.shape) for column in range(rows.shape[1])
-        )
+        yield tuple(rows[position, column].reshape(stages.shape) for column in range(rows.shape[1]))

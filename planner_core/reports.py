@@ -25,7 +25,7 @@ from planner_core.workload import Workload
 if (
     TYPE_CHECKING
 ):  # imported for their names alone: auto_explore takes 40 ms to load, which a plan need not pay
-    from planner_core.auto_explore import Config, ConfigScore, ExploreResult, ParallelismSensitivityRow
+    from planner_core.auto_explore import ConfigScore, ExploreResult, ParallelismSensitivityRow
     from planner_core.measurements import Accuracy, Comparison
     from planner_core.serving_plan import BucketPlan, OperatingPoint, PlanRow, ServingPlan
 
@@ -338,11 +338,6 @@ def plan_document(plan: ServingPlan) -> Document:
         "buckets": [bucket_document(bucket) for bucket in plan.buckets],
         "warnings": list(plan.warnings),
     }
-
-
-def config_document(config: Config) -> Document:
-    """Return the axes of a config."""
-    return _pick(config, CONFIG_KEYS)
 
 
 def score_document(score: ConfigScore) -> Document:

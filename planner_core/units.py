@@ -1,6 +1,6 @@
 """Unit constants and the one place where inputs become float64.
 
-Owns: the decimal and binary byte units, the width of bf16, and `as_float`, the entry door of every formula.
+Owns: the decimal byte units, the width of bf16, and `as_float`, the entry door of every formula.
 Refuses: nothing; it knows no physics.
 
 Inside the code every quantity is in SI base units (bytes, seconds, FLOP, tokens); a unit other than SI
@@ -12,12 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-KB = 1e3
 MB = 1e6
 GB = 1e9
-GIB = float(2**30)
 MS = 1e-3
-US = 1e-6
 TERA = 1e12
 GIGA = 1e9
 BF16_BYTES = 2.0

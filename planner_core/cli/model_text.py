@@ -21,7 +21,10 @@ from planner_core.units import BF16_BYTES, GB, GIGA, TERA
 def _cache_line(model: ModelArch, width: float, name: str) -> str:
     full = kv_bytes_per_token(model, kv_dtype_bytes=width, windowed=False)
     windowed = kv_bytes_per_token(model, kv_dtype_bytes=width, windowed=True)
-    return f"KV cache {full:,} bytes a token in layers without a window, {windowed:,} in layers with one ({name})"
+    return (
+        f"KV cache {full:,} bytes a token in layers without a window, "
+        f"{windowed:,} in layers with one ({name})"
+    )
 
 
 def model_lines(model: ModelArch) -> list[str]:

@@ -120,7 +120,6 @@ DARK: Final = Theme(
     bad="#FF7B72",
     region="rgba(125,184,245,0.12)",
 )
-THEMES: Final[dict[Mode, Theme]] = {"light": LIGHT, "dark": DARK}
 
 # What binds keeps its colour and marker on every page, whichever bindings a figure happens to show.
 _BINDING_MARKS: Final = {

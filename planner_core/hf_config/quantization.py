@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import Final
 
 from planner_core.errors import shorten
-from planner_core.hf_config.exclusions import Exclusions, read_exclusions
+from planner_core.hf_config.exclusions import read_exclusions
 from planner_core.hf_config.fields import Fields
 from planner_core.hf_config.weights import KINDS, Weight
 from planner_core.model_arch import WeightWidths
@@ -78,15 +78,6 @@ class Stored:
     widths: WeightWidths
     weight_bytes: int
     kv_dtype_bytes: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Scheme:
-    """One quantization of a checkpoint: the format, what it skips, and kinds with another format."""
-
-    format: Format
-    exclusions: Exclusions
-    only_experts: bool = False
 
 
 def _base_bytes(outer: Fields, fields: Fields) -> int:
