@@ -196,11 +196,7 @@ def shard_attention(
         cached_per_token = as_float(float(group.cached_elements_per_token))
     else:
         kv_columns = group.has_k_proj * group.head_dim_k + group.has_v_proj * group.head_dim_v
-        qkv = (
-            hidden * heads * float(group.head_dim_k)
-            + hidden * kv_heads * float(kv_columns)
-            + replicated
-        )
+        qkv = hidden * heads * float(group.head_dim_k) + hidden * kv_heads * float(kv_columns) + replicated
         score_dim = float(group.head_dim_k)
         value_dim = float(group.head_dim_v)
         cached_per_token = kv_heads * float(group.head_dim_k + group.head_dim_v)
@@ -219,9 +215,7 @@ def shard_attention(
     )
 
 
-def ring_hop_bytes(
-    *, shard: AttentionShard, parallelism: Parallelism, workload: Workload
-) -> FloatArray:
+def ring_hop_bytes(*, shard: AttentionShard, parallelism: Parallelism, workload: Workload) -> FloatArray:
     """Bytes that one hop of the context-parallel ring carries [B].
 
     Parameters
@@ -248,14 +242,10 @@ def ring_hop_bytes(
     cache = workload.kv_dtype_bytes * batch * shard.cached_elements
     per_head = workload.activation_dtype_bytes * (shard.score_dim + shard.value_dim) + 8.0
     query = batch * q_tokens * shard.heads * per_head
-    return np.where(
-        parallelism.cp > 1.0, np.where(parallelism.ring_qoml, query, cache), 0.0
-    )
+    return np.where(parallelism.cp > 1.0, np.where(parallelism.ring_qoml, query, cache), 0.0)
 
 
-def shard_ffn(
-    *, group: FfnGroup, parallelism: Parallelism, workload: Workload
-) -> FfnShard:
+def shard_ffn(*, group: FfnGroup, parallelism: Parallelism, workload: Workload) -> FfnShard:
     """Cut one FFN layer.
 
     Parameters
@@ -290,9 +280,7 @@ def shard_ffn(
     cp_stride = parallelism.cp_axis.stride
     dp_stride = parallelism.dp_axis.stride
 
-    tokens = as_float(workload.batch) * new_tokens_per_sequence(
-        workload=workload, parallelism=parallelism
-    )
+    tokens = as_float(workload.batch) * new_tokens_per_sequence(workload=workload, parallelism=parallelism)
     tokens = tokens * scope_dp * (scope_cp if prefill else one)
     ep_tokens = tokens * np.ceil(ep_dp) * (ep_cp if prefill else one)
     scope_axes = (parallelism.tp_axis, Axis(scope_cp, cp_stride), Axis(scope_dp, dp_stride))

@@ -115,9 +115,7 @@ def run_oracle(
     except CannotSpeak as fault:
         spoke = f"shapes (torch {torch.__version__.split('+')[0]})"
         notes += (f"matmuls of the parsed shapes stand for the model's own code: {fault}",)
-        measured = from_shapes.measure(
-            model=model, phases=phases, context_tokens=context, batch=batch
-        )
+        measured = from_shapes.measure(model=model, phases=phases, context_tokens=context, batch=batch)
     return OracleReport(
         phases=tuple(
             compare_phase(

@@ -166,9 +166,7 @@ def _all_experts_computed(group: FfnGroup, hidden_size: int, tokens: int) -> Exp
     )
 
 
-def _experts_not_read(
-    group: FfnGroup, hidden_size: int, tokens: int, bytes_per_element: int
-) -> Explanation:
+def _experts_not_read(group: FfnGroup, hidden_size: int, tokens: int, bytes_per_element: int) -> Explanation:
     """MoE: the oracle lists the weights of all experts, the planner reads those that tokens are routed to."""
     idle_share = 1.0 - group.n_experts_per_token / group.n_experts
     unread = group.n_experts * idle_share**tokens

@@ -40,9 +40,7 @@ def measure(
         By phase.
     """
     with MEASURING:
-        return {
-            phase: _measure_phase(model, phase, context_tokens, batch) for phase in phases
-        }
+        return {phase: _measure_phase(model, phase, context_tokens, batch) for phase in phases}
 
 
 def _measure_phase(model: ModelArch, phase: str, context: int, batch: int) -> Measurement:
@@ -165,9 +163,7 @@ def _ffn_layer(torch: Any, hidden_size: int, group: FfnGroup) -> Any:
     layer = torch.nn.ModuleDict()
 
     def add_matrices(prefix: str, width: int) -> None:
-        layer[f"{prefix}_in"] = torch.nn.Linear(
-            hidden_size, (group.n_matrices - 1) * width, bias=False
-        )
+        layer[f"{prefix}_in"] = torch.nn.Linear(hidden_size, (group.n_matrices - 1) * width, bias=False)
         layer[f"{prefix}_out"] = torch.nn.Linear(width, hidden_size, bias=False)
 
     if group.kind == "moe":

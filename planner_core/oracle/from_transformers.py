@@ -78,9 +78,7 @@ def measure(
         try:
             language_model, text_config, notes = _build(library, plain, model)
             measured = {
-                phase: _measure_phase(
-                    library, language_model, text_config, phase, context_tokens, batch
-                )
+                phase: _measure_phase(library, language_model, text_config, phase, context_tokens, batch)
                 for phase in phases
             }
         except CannotSpeak:
@@ -165,14 +163,10 @@ def _known_type(library: Any, plain: Mapping[str, Any], architecture: str) -> tu
             return _known_type(library, inner, "")
         except CannotSpeak:
             continue
-    raise CannotSpeak(
-        f"transformers {library.__version__} has no model_type {shorten(model_type)}"
-    )
+    raise CannotSpeak(f"transformers {library.__version__} has no model_type {shorten(model_type)}")
 
 
-def _build(
-    library: Any, plain: dict[str, Any], model: ModelArch
-) -> tuple[Any, Any, tuple[str, ...]]:
+def _build(library: Any, plain: dict[str, Any], model: ModelArch) -> tuple[Any, Any, tuple[str, ...]]:
     """Return the language model on the meta device, its config, and what stands for what."""
     torch = import_torch()
     mapping, model_type = _known_type(library, plain, model.architecture)
@@ -210,9 +204,7 @@ def _bare_class(library: Any, config: Any) -> Any:
         runs_the_config = getattr(candidate, "config_class", None) is type(config)
         if runs_the_config and name.endswith("Model") and not name.endswith("PreTrainedModel"):
             return candidate
-    raise CannotSpeak(
-        f"transformers {library.__version__} has no language model for {type(config).__name__}"
-    )
+    raise CannotSpeak(f"transformers {library.__version__} has no language model for {type(config).__name__}")
 
 
 def _with_lm_head(torch: Any, bare: Any, config: Any) -> Any:

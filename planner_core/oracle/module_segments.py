@@ -109,8 +109,7 @@ def sort_modules(
                 kind in ("sliding", "chunked") and type(kept).__name__ == "DynamicLayer"
                 for kind, kept in zip(kinds, cache.layers, strict=False)
             ),
-            lm_head_on_all_tokens=tokens > batch
-            and rows_of(head, head.weight.numel()) == tokens,
+            lm_head_on_all_tokens=tokens > batch and rows_of(head, head.weight.numel()) == tokens,
             n_altup_streams=getattr(config, "altup_num_inputs", 0),
         ),
     )

@@ -87,9 +87,7 @@ class OracleSegment:
     @property
     def explained_by(self) -> str:
         """The explanations as one text, each with what it explains; empty where both counts are equal."""
-        return "; ".join(
-            f"{explanation.text} ({_amounts(explanation)})" for explanation in self.explanations
-        )
+        return "; ".join(f"{explanation.text} ({_amounts(explanation)})" for explanation in self.explanations)
 
     def to_json(self) -> dict[str, Any]:
         """Return the segment as plain values."""

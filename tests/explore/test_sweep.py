@@ -129,9 +129,7 @@ def test_brute_force(sweep: dict[str, Any]) -> None:
     by_point: dict[tuple[float, float, float], list[ConfigScore]] = {}
     for score in feasible:
         by_point.setdefault(objectives(score), []).append(score)
-    front = {
-        point for point in by_point if not any(dominates(other, point) for other in by_point)
-    }
+    front = {point for point in by_point if not any(dominates(other, point) for other in by_point)}
     assert [objectives(row) for row in result.pareto] == sorted(front)
     for row in result.pareto:
         tied = by_point[objectives(row)]
@@ -221,7 +219,8 @@ def test_no_two_rows_differ_by_rounding_alone(name: str, phase: str) -> None:
 def test_pe_budget(max_pes: int) -> None:
     result = explore(model=LLAMA, machine=SIP, workload=DECODE_8K, max_pes=max_pes)
     expected = sum(
-        1 for config in every_config(ExploreAxes())
+        1
+        for config in every_config(ExploreAxes())
         if not prune_of(config, LLAMA) and config.cp * config.tp * config.pp * config.dp > max_pes
     )
     assert result.infeasible["PEs"] == expected
@@ -249,7 +248,10 @@ def test_progress_and_stop() -> None:
     axes = dense_axes(cp_max=32, tp_max=16, pp_max=4, dp_max=4)
     calls: list[tuple[int, int]] = []
     whole = explore(
-        model=LLAMA, machine=SIP, workload=DECODE_8K, axes=axes,
+        model=LLAMA,
+        machine=SIP,
+        workload=DECODE_8K,
+        axes=axes,
         progress=lambda done, total: calls.append((done, total)),
     )
     assert not whole.stopped

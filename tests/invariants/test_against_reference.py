@@ -29,15 +29,20 @@ def agree(given_value: object, expected: float, *, scale: float = 0.0) -> bool:
 
 @given(**CONFIGS)
 def test_components_agree(model: ModelArch, machine: Machine, cut: Cut, workload: Workload) -> None:
-    step = step_latency(
-        model=model, machine=machine, parallelism=as_parallelism(cut), workload=workload
-    )
+    step = step_latency(model=model, machine=machine, parallelism=as_parallelism(cut), workload=workload)
     expected = reference.components(model, machine, cut, workload)
     assert {component.name for component in step.components} == set(expected)
     for component in step.components:
         other = expected[component.name]
         for name in (
-            "n_layers", "weight_bytes", "kv_bytes", "activation_bytes", "flops", "load_s", "flop_s", "time_s",
+            "n_layers",
+            "weight_bytes",
+            "kv_bytes",
+            "activation_bytes",
+            "flops",
+            "load_s",
+            "flop_s",
+            "time_s",
         ):
             assert agree(getattr(component, name), getattr(other, name)), (component.name, name)
 
@@ -46,9 +51,7 @@ def test_components_agree(model: ModelArch, machine: Machine, cut: Cut, workload
 def test_communication_and_latency_agree(
     model: ModelArch, machine: Machine, cut: Cut, workload: Workload
 ) -> None:
-    step = step_latency(
-        model=model, machine=machine, parallelism=as_parallelism(cut), workload=workload
-    )
+    step = step_latency(model=model, machine=machine, parallelism=as_parallelism(cut), workload=workload)
     expected = reference.communication(model, machine, cut, workload)
     found = dict.fromkeys(expected, 0.0)
     for stage in step.stages:
@@ -65,9 +68,7 @@ def test_communication_and_latency_agree(
 
 @given(**CONFIGS)
 def test_binding_agrees(model: ModelArch, machine: Machine, cut: Cut, workload: Workload) -> None:
-    step = step_latency(
-        model=model, machine=machine, parallelism=as_parallelism(cut), workload=workload
-    )
+    step = step_latency(model=model, machine=machine, parallelism=as_parallelism(cut), workload=workload)
     times = sorted([float(c.time_s) for c in step.components] + [float(step.communication_s)])
     if len(times) > 1 and agree(times[-1], times[-2]):
         return  # a tie to the last digits: either name is right
@@ -78,9 +79,7 @@ def test_binding_agrees(model: ModelArch, machine: Machine, cut: Cut, workload: 
 def test_efficiency_agrees(model: ModelArch, machine: Machine, cut: Cut, workload: Workload) -> None:
     parallelism = as_parallelism(cut)
     step = step_latency(model=model, machine=machine, parallelism=parallelism, workload=workload)
-    floor_s = work_floor_s(
-        model=model, machine=machine, workload=workload, n_replicas=parallelism.dp
-    )
+    floor_s = work_floor_s(model=model, machine=machine, workload=workload, n_replicas=parallelism.dp)
     found = floor_s / (step.latency_s * parallelism.pes_used)
     assert agree(found, reference.efficiency(model, machine, cut, workload))
     assert 0.0 < float(found) <= 1.0 + REL
@@ -88,9 +87,7 @@ def test_efficiency_agrees(model: ModelArch, machine: Machine, cut: Cut, workloa
 
 @given(**CONFIGS)
 def test_memory_agrees(model: ModelArch, machine: Machine, cut: Cut, workload: Workload) -> None:
-    memory = compute_memory(
-        model=model, machine=machine, parallelism=as_parallelism(cut), workload=workload
-    )
+    memory = compute_memory(model=model, machine=machine, parallelism=as_parallelism(cut), workload=workload)
     expected = reference.memory(model, machine, cut, workload)
     assert agree(memory.total_bytes, expected.total_bytes)
     assert agree(memory.activation_bytes, expected.activation_bytes)
