@@ -156,13 +156,14 @@ def _recommendation(asked: Question, bucket: BucketPlan, other: tuple[Question, 
 
 
 def _why(bucket: BucketPlan) -> None:
-    """Show why this one, what the runners-up miss, and what would meet the targets."""
+    """Show why this one, what the runners-up miss, and what would meet the targets or give more."""
     if bucket.selected is None:
         return
     st.subheader("Why this one", anchor=False)
     st.html(f'<div class="planner-text">{text.htm(_in_words(bucket), limit=1000)}</div>')
     if bucket.advice:
-        st.subheader("What would meet the targets", anchor=False)
+        would = "give more" if bucket.sla_met else "meet the targets"
+        st.subheader(f"What would {would}", anchor=False)
         layout.lines(list(bucket.advice), none="")
     st.subheader("The next in throughput", anchor=False)
     layout.lines(plan_words.runners_up(bucket), none="There is no other config that fits.")

@@ -83,6 +83,16 @@ class PlanRow:
         return f"TP{self.tp}" if self.cp == 1 else f"TP{self.tp} CP{self.cp}"
 
 
+def by_throughput(row: PlanRow) -> tuple[float, int, int]:
+    """Sort by tokens/s a node, the most first; a tie goes to the smaller CP."""
+    return (-row.tokens_per_s_per_node, row.cp, row.tp)
+
+
+def by_ttft(row: PlanRow) -> tuple[float, int, int]:
+    """Sort by TTFT, the lowest first; a tie goes to the smaller CP."""
+    return (row.ttft_s, row.cp, row.tp)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatingPoint:
     """One cell: a config, a batch and a context length, in one phase.

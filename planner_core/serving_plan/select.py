@@ -1,8 +1,7 @@
 """Which config to serve with, and why.
 
-Owns: the choice at each context length, the sentence that explains it, what each other config misses, and
-what would meet the targets where nothing does.
-Refuses: formulas.
+Owns: the choice at each context length, the sentence that explains it, and what each other config misses.
+Refuses: formulas, and the search for what would help (see `advice`).
 
 Source: serving planner, section "Sweep and selection".
 """
@@ -10,16 +9,23 @@ Source: serving planner, section "Sweep and selection".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from planner_core.hardware import Machine
-from planner_core.model_arch import WeightWidths
 from planner_core.run_spec import RunSpec
+from planner_core.serving_plan.advice import (
+    advice_to_fit,
+    advice_to_meet,
+    advice_within,
+    ms_text,
+    rate_text,
+    s_text,
+)
 from planner_core.serving_plan.buckets import context_buckets, serving_grid
-from planner_core.serving_plan.frontier import interactivity_curves, largest_batch_within
-from planner_core.serving_plan.rows import PlanRow, plan_rows, ttft_ceiling_s
+from planner_core.serving_plan.rows import PlanRow, by_throughput, by_ttft, plan_rows, ttft_ceiling_s
 
-FP8_BYTES = 1.0
+PREFILL_TOO_BIG = (
+    " A whole prefill does not fit in memory beside that batch: prefill in chunks, or keep sequences back."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +49,8 @@ class BucketPlan:
     misses : tuple of str
         For each row what it misses and by how much; empty where it meets all.
     advice : tuple of str
-        What would meet the targets, or fit; empty where the choice meets them.
+        What would meet the targets, or fit; where the choice meets them, a smaller batch of another config
+        that gives more within them.
     """
 
     context_tokens: int
@@ -122,14 +129,6 @@ def plan_serving(
     )
 
 
-def _by_throughput(row: PlanRow) -> tuple[float, int, int]:
-    return (-row.tokens_per_s_per_node, row.cp, row.tp)
-
-
-def _by_ttft(row: PlanRow) -> tuple[float, int, int]:
-    return (row.ttft_s, row.cp, row.tp)
-
-
 def _plan_bucket(
     spec: RunSpec,
     configs: Sequence[tuple[int, int]],
@@ -146,19 +145,21 @@ def _plan_bucket(
     misses = tuple(_misses(row, itl_limit_s, ttft_limit_s) for row in rows)
     selected: PlanRow | None = None
     if spec.objective == "lowest_ttft" and fitting:
-        selected = min(fitting, key=_by_ttft)
+        selected = min(fitting, key=by_ttft)
     elif meeting:
-        selected = min(meeting, key=_by_throughput)
+        selected = min(meeting, key=by_throughput)
     elif fitting:
-        selected = min(fitting, key=_by_ttft)
+        selected = min(fitting, key=by_ttft)
     sla_met = selected is not None and selected.meets_both
     advice: tuple[str, ...] = ()
     if not with_advice:
         advice = ()
     elif selected is None:
-        advice = _advice_to_fit(spec, rows)
+        advice = advice_to_fit(spec, rows)
     elif not sla_met:
-        advice = _advice_to_meet(spec, configs, tokens, rows, itl_limit_s, ttft_limit_s)
+        advice = advice_to_meet(spec, configs, tokens, rows, itl_limit_s, ttft_limit_s)
+    elif spec.objective is None:
+        advice = advice_within(spec, configs, tokens, rows, selected, itl_limit_s)
     return BucketPlan(
         context_tokens=tokens,
         rows=tuple(rows),
@@ -170,14 +171,6 @@ def _plan_bucket(
         misses=misses,
         advice=advice,
     )
-
-
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:.1f} ms"
-
-
-def _s(seconds: float) -> str:
-    return f"{seconds:.2f} s" if seconds >= 0.01 else _ms(seconds)
 
 
 def _over(name: str, value_s: float, limit_s: float, text: str, limit_text: str) -> str:
@@ -196,18 +189,18 @@ def _misses(row: PlanRow, itl_limit_s: float | None, ttft_limit_s: float | None)
         return f"does not fit ({short}): {longest}"
     parts = []
     if itl_limit_s is not None and not row.meets_itl:
-        parts.append(_over("ITL", row.itl_s, itl_limit_s, _ms(row.itl_s), _ms(itl_limit_s)))
+        parts.append(_over("ITL", row.itl_s, itl_limit_s, ms_text(row.itl_s), ms_text(itl_limit_s)))
     if ttft_limit_s is not None and not row.meets_ttft:
-        parts.append(_over("TTFT", row.ttft_s, ttft_limit_s, _s(row.ttft_s), _s(ttft_limit_s)))
+        parts.append(_over("TTFT", row.ttft_s, ttft_limit_s, s_text(row.ttft_s), s_text(ttft_limit_s)))
     return "; ".join(parts)
 
 
 def _targets_text(itl_limit_s: float | None, ttft_limit_s: float | None) -> str:
     parts = []
     if itl_limit_s is not None:
-        parts.append(f"ITL <= {_ms(itl_limit_s)}")
+        parts.append(f"ITL <= {ms_text(itl_limit_s)}")
     if ttft_limit_s is not None:
-        parts.append(f"TTFT <= {_s(ttft_limit_s)}")
+        parts.append(f"TTFT <= {s_text(ttft_limit_s)}")
     return " and ".join(parts)
 
 
@@ -230,17 +223,18 @@ def _why(
     if selected is None or selected.itl_s is None:
         return "No config of the grid fits in memory at this context length, not even at the smallest batch."
     bound = f"{selected.binding} binds its decode step"
+    beside = "" if selected.prefill_fits else PREFILL_TOO_BIG
     targets = _targets_text(itl_limit_s, ttft_limit_s)
     if not selected.meets_both:
         missed = misses[rows.index(selected)]
         return (
             f"No config meets {targets} at its largest batch. {selected.label()} has the lowest TTFT of "
-            f"those that fit ({_s(selected.ttft_s)}) and is the nearest: its {missed}; {bound}."
+            f"those that fit ({s_text(selected.ttft_s)}) and is the nearest: its {missed}; {bound}.{beside}"
         )
     if spec.objective == "lowest_ttft":
         return (
-            f"{selected.label()} has the lowest TTFT, {_s(selected.ttft_s)}, of the {len(meeting)} configs "
-            f"that fit; {bound}."
+            f"{selected.label()} has the lowest TTFT, {s_text(selected.ttft_s)}, of the {len(meeting)} "
+            f"configs that fit; {bound}.{beside}"
         )
     pool = f"meet {targets}" if targets else "fit"
     runner = _runner_up(selected, meeting)
@@ -249,8 +243,8 @@ def _why(
     if len(meeting) == 1 and targets:
         verb = f"meets {targets}"
     return (
-        f"{selected.label()} gives {selected.tokens_per_s_per_node:.0f} tok/s a node, {only} that {verb}; "
-        f"{bound}.{runner}"
+        f"{selected.label()} gives {rate_text(selected.tokens_per_s_per_node)} a node, {only} that {verb}; "
+        f"{bound}.{runner}{beside}"
     )
 
 
@@ -260,135 +254,9 @@ def _runner_up(selected: PlanRow, meeting: Sequence[PlanRow]) -> str:
     others = [row for row in meeting if (row.tp, row.itl_s, row.batch) != same]
     if not others:
         return ""
-    runner = min(others, key=_by_throughput)
+    runner = min(others, key=by_throughput)
     gap = 1.0 - runner.tokens_per_s_per_node / selected.tokens_per_s_per_node
     return (
         f" The runner-up, {runner.label()}, gives {runner.tokens_per_s_per_node:.0f} "
         f"({100.0 * gap:.3g}% less)."
     )
-
-
-def _advice_to_fit(spec: RunSpec, rows: Sequence[PlanRow]) -> tuple[str, ...]:
-    """Say what would fit where nothing does."""
-    if not rows:
-        return ("A smaller TP in the machine's tp_grid, or a machine with more PEs a node.",)
-    best = max(rows, key=lambda row: (row.longest_context_tokens, row.tp), default=None)
-    advice = []
-    if best is not None and best.longest_context_tokens:
-        advice.append(f"A shorter context: {best.label()} fits up to {best.longest_context_tokens} tokens.")
-    for name, trial in _fp8_trials(spec):
-        fitting = [row for row in _replan(trial, rows) if row.fits]
-        if fitting:
-            row = min(fitting, key=_by_throughput)
-            advice.append(f"{name}: {row.label()} then fits, batch {row.batch}.")
-            break
-    if not advice:
-        advice.append("A machine with more memory per PE or more PEs a node.")
-    return tuple(advice)
-
-
-def _advice_to_meet(
-    spec: RunSpec,
-    configs: Sequence[tuple[int, int]],
-    tokens: int,
-    rows: Sequence[PlanRow],
-    itl_limit_s: float | None,
-    ttft_limit_s: float | None,
-) -> tuple[str, ...]:
-    """Say what would meet the targets: a smaller batch, a wider config, FP8."""
-    advice = []
-    fast_enough = [row for row in rows if row.fits and row.meets_ttft]
-    if itl_limit_s is not None and fast_enough:
-        advice.append(_smaller_batch(spec, configs, tokens, fast_enough, itl_limit_s))
-    if ttft_limit_s is not None and not fast_enough:
-        advice += _wider(spec, tokens, ttft_limit_s)
-    for name, trial in _fp8_trials(spec):
-        meeting = [row for row in _replan(trial, rows) if row.meets_both]
-        if meeting:
-            row = min(meeting, key=_by_throughput)
-            advice.append(
-                f"{name}: {row.label()} then meets both at batch {row.batch}, "
-                f"{row.tokens_per_s_per_node:.0f} tok/s a node."
-            )
-            break
-    if not advice:
-        advice.append("Looser targets, a shorter context, or a faster machine.")
-    return tuple(advice)
-
-
-def _smaller_batch(
-    spec: RunSpec,
-    configs: Sequence[tuple[int, int]],
-    tokens: int,
-    rows: Sequence[PlanRow],
-    itl_limit_s: float,
-) -> str:
-    """Name the config and batch with the most throughput within the ITL ceiling."""
-    allowed = [pair for pair in configs if any((row.tp, row.cp) == pair for row in rows)]
-    (curves,) = interactivity_curves(spec, configs=allowed, buckets=[tokens])
-    best = None
-    for curve in curves:
-        batch = largest_batch_within(curve, itl_ceiling_s=itl_limit_s)
-        if not batch:
-            continue
-        at = int(curve.batch.searchsorted(batch))
-        candidate = (-float(curve.tokens_per_s_per_node[at]), curve.cp, curve.tp, batch, curve)
-        if best is None or candidate[:3] < best[:3]:
-            best = candidate
-    if best is None:
-        return f"A smaller batch does not help: even batch 1 is over {_ms(itl_limit_s)}."
-    rate, _, _, batch, curve = best
-    text = (
-        f"A smaller batch: {curve.label()} at batch {batch} meets {_ms(itl_limit_s)} and gives "
-        f"{-rate:.0f} tok/s a node"
-    )
-    nearest = min(rows, key=_by_ttft)
-    own = next(c for c in curves if (c.tp, c.cp) == (nearest.tp, nearest.cp))
-    own_batch = largest_batch_within(own, itl_ceiling_s=itl_limit_s)
-    if own is curve or not own_batch:
-        return f"{text}."
-    return f"{text}; {own.label()} itself meets it at batch {own_batch}."
-
-
-def _wider(spec: RunSpec, tokens: int, ttft_limit_s: float) -> list[str]:
-    """Name a TP past the grid that meets the TTFT ceiling, if the node has one."""
-    tried = max(spec.machine.tp_grid)
-    for tp in _wider_degrees(spec.machine, tried):
-        if tp > 4 * spec.model.n_q_heads:
-            break
-        ((row,),) = plan_rows(spec, configs=[(tp, 1)], buckets=[tokens])
-        if row.fits and row.ttft_s <= ttft_limit_s:
-            return [f"A wider config: TP{tp} has TTFT {_s(row.ttft_s)}."]
-    return ["A wider config does not help within the node."]
-
-
-def _wider_degrees(machine: Machine, tried: int) -> list[int]:
-    degrees = []
-    tp = 2 * tried
-    while tp <= machine.node_pes:
-        degrees.append(tp)
-        tp *= 2
-    return degrees
-
-
-def _fp8_trials(spec: RunSpec) -> list[tuple[str, RunSpec]]:
-    """Return the run-spec with fp8 weights, KV, or both, as far as that is less than it has."""
-    weights = replace(
-        spec,
-        widths=WeightWidths.uniform(FP8_BYTES),
-        precision="fp8" if "fp8" in spec.machine.peak_flops_per_s else spec.precision,
-    )
-    trials = []
-    if spec.widths.ffn > FP8_BYTES:
-        trials.append(("FP8 weights", weights))
-    if spec.kv_dtype_bytes > FP8_BYTES:
-        trials.append(("FP8 KV cache", replace(spec, kv_dtype_bytes=FP8_BYTES)))
-    if len(trials) == 2:  # both were possible, so both at once is a third
-        trials.append(("FP8 weights and KV cache", replace(weights, kv_dtype_bytes=FP8_BYTES)))
-    return trials
-
-
-def _replan(spec: RunSpec, rows: Sequence[PlanRow]) -> list[PlanRow]:
-    """Evaluate the same configs at the same length under another run-spec."""
-    (again,) = plan_rows(spec, configs=[(row.tp, row.cp) for row in rows], buckets=[rows[0].context_tokens])
-    return again

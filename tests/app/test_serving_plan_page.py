@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from planner_core.figures.theme import DARK, LIGHT
 from planner_core.reports import plan_document
 from planner_core.serving_plan import plan_serving
-from planner_core.serving_plan.select import _fp8_trials
+from planner_core.serving_plan.advice import fp8_trials
 from tests.app.apptest import check_no_fault, html_of, open_page, state_of
 from ui import live_slider, loaded, plan_core, plan_figures, plan_words
 from ui.app_state import AppState, ParallelConfig, PlanSettings
@@ -124,7 +124,7 @@ def test_fp8_beside_is_the_plan_of_that_run_spec_with_differences() -> None:
 
 
 def test_fp8_documents_are_the_fp8_of_the_cores_advice() -> None:
-    trials = dict(_fp8_trials(loaded.run_spec(SPEC)))
+    trials = dict(fp8_trials(loaded.run_spec(SPEC)))
     for overlay, name in plan_core.OVERLAYS.items():
         spec = loaded.run_spec(plan_core.overlaid(SPEC, overlay))
         wanted = trials[name]
