@@ -142,8 +142,18 @@ def _by_binding(scores: Sequence[ConfigScore]) -> dict[str, list[ConfigScore]]:
     return dict(sorted(groups.items(), key=lambda item: -len(item[1])))
 
 
+def _beside(
+    scores: Sequence[ConfigScore], rows: Sequence[tuple[int, ConfigScore]], *axes: _Value
+) -> list[ConfigScore]:
+    """Leave out what a row of the front lies on: it would take the row's hover and its click."""
+    taken = {tuple(value(score) for value in axes) for _, score in rows}
+    return [score for score in scores if tuple(value(score) for value in axes) not in taken]
+
+
 def _thinned(scores: Sequence[ConfigScore], x_of: _Value, y_of: _Value, *, cells: int) -> list[ConfigScore]:
     """One score for each cell of a log/log grid over the picture: the others would lie on top of it."""
+    if not scores:
+        return []
     x, y = (np.log([value(score) for score in scores]) for value in (x_of, y_of))
     column, row = (
         np.floor((v - v.min()) / max(float(np.ptp(v)), 1e-12) * cells).astype(np.int64) for v in (x, y)
@@ -198,7 +208,10 @@ def pareto_projections(
     everything = [*behind, *(score for _, score in rows)]
     for cell, ((x_title, x_of), (y_title, y_of)) in enumerate(_PROJECTIONS, start=1):
         for label, members in groups.items():
-            sheet.add(_cloud_trace(label, members, x_of, y_of, theme, legend=cell == 1), cell=cell)
+            free = _beside(members, rows, x_of, y_of)
+            sheet.add(
+                _cloud_trace(label, free, (x_title, x_of), (y_title, y_of), theme, cell == 1), cell=cell
+            )
         for one in _front_traces(rows, x_of, y_of, theme, baseline_row, legend=cell == 1):
             sheet.add(one, cell=cell)
         x_values = [x_of(score) for score in everything]
@@ -234,12 +247,12 @@ def _add_note(sheet: Sheet, note: str, theme: Theme) -> None:
 def _cloud_trace(
     label: str,
     members: Sequence[ConfigScore],
-    x_of: _Value,
-    y_of: _Value,
+    x_axis: tuple[str, _Value],
+    y_axis: tuple[str, _Value],
     theme: Theme,
-    *,
     legend: bool,
 ) -> Trace:
+    (x_title, x_of), (y_title, y_of) = x_axis, y_axis
     mark = binding_mark(label, theme=theme)
     shown = _thinned(members, x_of, y_of, cells=CLOUD_CELLS)
     return trace(
@@ -250,7 +263,8 @@ def _cloud_trace(
         marker={"symbol": mark.marker, "color": mark.colour, "size": 7, "opacity": 0.6},
         text=[score.label() for score in shown],
         hovertemplate=(
-            f"<b>%{{text}}</b><br>%{{x:,.4~r}}, %{{y:,.4~r}}<br>binds: {binding(label)}<extra></extra>"
+            f"<b>%{{text}}</b><br>{x_title}: %{{x:,.4~r}}<br>{y_title}: %{{y:,.4~r}}"
+            f"<br>binds: {binding(label)}<extra></extra>"
         ),
         name=binding(label),
         legendgroup=label,
@@ -348,8 +362,9 @@ def pareto_3d(
         height=620,
         legend={**LEGEND_BELOW, "itemsizing": "constant"},
     )
-    step = max(1, -(-len(behind) // MAX_3D_CLOUD))
-    for label, members in _by_binding(behind[::step]).items():
+    shown = _beside(behind, rows, _pes, _latency_ms, _efficiency_percent)
+    step = max(1, -(-len(shown) // MAX_3D_CLOUD))
+    for label, members in _by_binding(shown[::step]).items():
         mark = binding_mark(label, theme=theme)
         sheet.add(
             trace(

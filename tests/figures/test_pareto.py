@@ -60,6 +60,18 @@ def test_the_cloud_tells_what_binds_by_colour_and_by_shape(swept: Swept, about: 
     assert sum(trace.get("showlegend", True) for trace in cloud) == len(looks)
 
 
+def test_no_point_of_the_cloud_lies_on_a_row_and_takes_its_click(swept: Swept, about: FigureContext) -> None:
+    figure = projections(swept, about, cloud=[*swept.front, *swept.cloud])
+    for axis in ("x", "x2", "x3"):
+        here = [trace for trace in figure["data"] if trace.get("xaxis", "x") == axis]
+        (front,) = named({"data": here}, "Pareto front")
+        rows = set(zip(front["x"], front["y"], strict=True))
+        assert len(rows) > 1
+        for trace in here:
+            if "customdata" not in trace:
+                assert rows.isdisjoint(zip(trace["x"], trace["y"], strict=True))
+
+
 def test_the_cloud_is_few_points_however_many_were_scored(swept: Swept, about: FigureContext) -> None:
     figure = projections(swept, about, cloud=swept.cloud * 5)
     assert sum(len(trace["x"]) for trace in figure["data"]) <= 1000
