@@ -25,9 +25,10 @@ from planner_core.shards import (
     shard_ffn,
 )
 from planner_core.units import FloatArray, as_float
-from planner_core.workload import Workload
+from planner_core.workload import MAX_BATCH, Workload
 
 SHORTAGES: Final = ("", "weights", "KV", "activations")
+_LEVEL_BYTES: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,7 +220,7 @@ def largest_batch(
     Returns
     -------
     ndarray
-        Sequences; 0 where not even one multiple fits.
+        Sequences, at most `MAX_BATCH`; 0 where not even one multiple fits.
 
     Notes
     -----
@@ -249,14 +250,20 @@ def largest_batch(
 
     multiple = float(machine.batch_multiple)
     budget = machine.budget_bytes
+    most = MAX_BATCH // machine.batch_multiple * multiple
     fixed = total(as_float(0.0))
-    batch = np.floor((budget - fixed) / (total(as_float(1.0)) - fixed) / multiple) * multiple
-    batch = np.maximum(batch, 0.0)
+    # Where a sequence is less than the total's last digit the line looks level: start at the most.
+    a_sequence = np.maximum(total(as_float(1.0)) - fixed, _LEVEL_BYTES)
+    batch = np.floor(np.clip((budget - fixed) / a_sequence, 0.0, most) / multiple) * multiple
     needed = total(batch)
     over = (needed > budget) & (batch > 0.0)
     while np.any(over):
-        steps = np.ceil((needed - budget) / (total(batch + 1.0) - needed) / multiple)
+        a_sequence = total(batch + 1.0) - needed
+        level = a_sequence <= _LEVEL_BYTES
+        steps = np.ceil((needed - budget) / np.where(level, 1.0, a_sequence) / multiple)
+        steps = np.where(level, np.ceil(batch / multiple / 2.0), steps)
         batch = np.where(over, np.maximum(batch - steps * multiple, 0.0), batch)
         needed = total(batch)
         over = (needed > budget) & (batch > 0.0)
-    return np.where(total(batch + multiple) <= budget, batch + multiple, batch)
+    more = np.minimum(batch + multiple, most)
+    return np.where(total(more) <= budget, more, batch)

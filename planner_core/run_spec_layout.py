@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 from planner_core.json_fields import Choice, Count, Items, Number, Rule, StrictFields, Text, refused
+from planner_core.workload import MAX_BATCH
 
 OBJECTIVES: Final = ("lowest_ttft", "highest_throughput")
 MAX_CONFIGS: Final = 256
@@ -68,7 +69,7 @@ class ConfigFields(StrictFields):
     PP: Annotated[int, _DEGREE] = 1
     CP: Annotated[int, _DEGREE] = 1
     bucket: Annotated[int, Count(unit="tokens", low=1, high=MAX_CONTEXT_TOKENS)]
-    bs: Annotated[int, Count(unit="sequences", low=1, high=1_000_000_000)]
+    bs: Annotated[int, Count(unit="sequences", low=1, high=MAX_BATCH)]
 
 
 class SpecFields(StrictFields):

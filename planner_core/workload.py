@@ -15,6 +15,7 @@ from planner_core.model_arch import WeightWidths
 
 Phase = Literal["decode", "prefill"]
 PHASES: Final = ("decode", "prefill")
+MAX_BATCH: Final = 1_000_000_000  # sequences; more are neither asked for nor found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

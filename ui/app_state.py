@@ -13,11 +13,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from planner_core.workload import MAX_BATCH
+
 VERSION = 1
 MAX_COMPARED = 4
 MAX_DRAFT_CHARS = 1_000_000
 
 Degree = Annotated[int, Field(ge=1, le=1 << 20)]
+Sequences = Annotated[int, Field(ge=1, le=MAX_BATCH)]
 Tokens = Annotated[int, Field(ge=1, le=1 << 40)]
 Milliseconds = Annotated[float, Field(ge=1e-6, le=1e9, allow_inf_nan=False)]
 TokensPerSecond = Annotated[float, Field(ge=1e-6, le=1e15, allow_inf_nan=False)]
@@ -89,7 +92,7 @@ class ExploreSettings(_Part):
 
     phase: Phase = "decode"
     context_tokens: Tokens | None = None
-    batch: Degree = 1
+    batch: Sequences = 1
     max_pes: Degree | None = None
     axes: SearchedAxes = SearchedAxes()
     dense: bool = False
@@ -107,7 +110,7 @@ class CellPoint(_Part):
 
     phase: Phase = "decode"
     context_tokens: Tokens = 8192
-    batch: Degree = 16
+    batch: Sequences = 16
     config: ParallelConfig = ParallelConfig(kv_split=1)
     collective_model: CollectiveModel | None = None
 
@@ -116,7 +119,7 @@ class OracleSettings(_Part):
     """Oracle: the step that is checked; `context_tokens=None` is the oracle's own default for the model."""
 
     context_tokens: Tokens | None = None
-    batch: Degree = 8
+    batch: Sequences = 8
 
 
 class ComparePoint(_Part):

@@ -114,7 +114,7 @@ def slider(
     value = _value(at, fallback if fallback is not None else min_value)
     shown = kind(min(max(value, min_value), max_value))
     _field(st.slider, label, at=at, shown=shown, min_value=min_value, max_value=max_value, **options)
-    return value
+    return shown
 
 
 def select_slider(label: str, *, at: str, options: Sequence[_Value], fallback: _Value, **more: Any) -> _Value:
@@ -135,14 +135,14 @@ def number(
     fallback: float | None = None,
     **options: Any,
 ) -> Any:
-    """Show a number input; an emptied one means None where the field takes it."""
+    """Show a number input, and return what it shows; an emptied one means None where the field takes it."""
     value = _value(at, fallback)
     shown = value
     if shown is not None:
         shown = max(shown, min_value) if min_value is not None else shown
         shown = min(shown, max_value) if max_value is not None else shown
     _field(st.number_input, label, at=at, shown=shown, min_value=min_value, max_value=max_value, **options)
-    return value
+    return shown
 
 
 def select(

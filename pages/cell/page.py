@@ -6,6 +6,7 @@ import streamlit as st
 
 from planner_core.figures.frame import Drawn
 from planner_core.run_spec import NamedConfig, RunSpec
+from planner_core.workload import MAX_BATCH
 from ui import (
     cell_core,
     cell_figures,
@@ -142,7 +143,7 @@ def _controls(spec: RunSpec) -> None:
         with columns[4]:
             _degree("PP", "pp", help="Pipeline stages")
         with columns[5]:
-            widgets.number("Batch", at="cell.batch", min_value=1, max_value=_MAX, step=1)
+            widgets.number("Batch", at="cell.batch", min_value=1, max_value=MAX_BATCH, step=1)
         with columns[6]:
             widgets.number(
                 "Context [tokens]", at="cell.context_tokens", min_value=1, max_value=_MAX_CONTEXT, step=1024

@@ -17,7 +17,7 @@ from planner_core.model_arch import ModelArch
 from planner_core.parallelism import Axis
 from planner_core.stage_latencies import COMMUNICATION, all_ffn_stages, all_stages, step_latency
 from planner_core.units import as_float
-from planner_core.workload import Workload
+from planner_core.workload import MAX_BATCH, Workload
 from tests.presets import preset_machine, preset_model
 from tests.reference_physics import Cut
 from tests.strategies import as_parallelism, cuts, machines, models, workloads
@@ -226,6 +226,24 @@ def test_largest_batch_fits_and_the_next_does_not(
         assert compute_memory(**call, workload=replace(workload, batch=batch)).fits
     more = batch + machine.batch_multiple
     assert not compute_memory(**call, workload=replace(workload, batch=more)).fits
+
+
+@given(model=models(), machine=machines(), cut=cuts(), workload=workloads())
+def test_largest_batch_ends_where_batches_end(
+    model: ModelArch, machine: Machine, cut: Cut, workload: Workload
+) -> None:
+    # So much memory that a sequence is less than the last digit of the total, in either direction.
+    for fixed_bytes, width in ((0.0, 1e-3), (9e17, 1e-3), (9e17, 16.0)):
+        roomy = replace(machine, hbm_bytes=1e18, usable_hbm_frac=1.0, reserved_bytes=fixed_bytes)
+        batch = float(
+            largest_batch(
+                model=model,
+                machine=roomy,
+                parallelism=as_parallelism(cut),
+                workload=replace(workload, kv_dtype_bytes=width, context_tokens=1),
+            )
+        )
+        assert batch == MAX_BATCH // machine.batch_multiple * machine.batch_multiple
 
 
 @given(model=models(), machine=machines(), cut=cuts(), workload=workloads())
