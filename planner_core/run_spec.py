@@ -231,8 +231,8 @@ def _label(given: str, *, reference: object, otherwise: str) -> str:
     """Return the name to show: as given, else the file's, else the fallback."""
     if given.strip():
         return given
-    stem = PurePosixPath(clean_text(reference)).stem if isinstance(reference, str) else ""
-    return stem or otherwise
+    name = PurePosixPath(clean_text(reference)).name if isinstance(reference, str) else ""
+    return name.removesuffix(".json") or otherwise
 
 
 def _run_spec(

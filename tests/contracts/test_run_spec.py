@@ -113,6 +113,7 @@ class TestReading:
 
     def test_label_from_the_file_name(self):
         assert parsed(model="").model_label == "model"
+        assert parsed(model="", hf_config="llama-3.1-8b").model_label == "llama-3.1-8b"
 
     def test_names_are_one_printable_line(self):
         assert parsed(model="<b>\n\x1b[1m").model_label == "<b> \ufffd[1m"
