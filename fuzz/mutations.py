@@ -294,6 +294,11 @@ _EXTREME: Final[dict[Kind, Callable[[Any, Random], None]]] = {
 }
 
 
+def extreme(kind: Kind, document: Document, random: Random) -> None:
+    """Put values at the edges of what is allowed; most documents stay valid."""
+    _EXTREME[kind](document, random)
+
+
 def to_text(document: Any) -> str:
     """Return the JSON text of a document with marks, as text that may be no JSON at all."""
     text = json.dumps(document)
@@ -330,7 +335,7 @@ def mutated(kind: Kind, random: Random) -> bytes:
     if kind == "run-spec" and random.random() < 0.2:  # by name, as a preset says it
         document |= {"hf_config": "granite-4.1-8b", "hardware": "trn2"}
     if random.random() < 0.6:
-        _EXTREME[kind](document, random)
+        extreme(kind, document, random)
     if random.random() < 0.4:
         for _ in range(random.choice((1, 1, 1, 2, 3, 8))):
             random.choice(STRUCTURAL)(document, random)
@@ -348,7 +353,7 @@ def restructured(kind: Kind, text: str, random: Random) -> bytes | None:
         return None
     try:
         if random.random() < 0.3:
-            _EXTREME[kind](document, random)
+            extreme(kind, document, random)
         random.choice(STRUCTURAL)(document, random)
         return to_text(document).encode("utf-8", "surrogatepass")
     except (ValueError, TypeError, OverflowError, RecursionError, IndexError, AttributeError, KeyError):
