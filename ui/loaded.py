@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
@@ -87,7 +88,11 @@ def run_spec(document: Mapping[str, Any]) -> RunSpec:
 
 @lru_cache(maxsize=128)
 def _parsed(document: str) -> RunSpec:
-    return parse_run_spec(json.loads(document), resolve=uploads_resolver({}))
+    """Parse a document; a machine that it gives a name of its own is shown under that name everywhere."""
+    spec = parse_run_spec(json.loads(document), resolve=uploads_resolver({}))
+    if spec.hardware_name in (spec.machine.name, *machine_presets()):
+        return spec
+    return replace(spec, machine=replace(spec.machine, title=spec.hardware_name))
 
 
 def targets_line(spec: RunSpec) -> str:
@@ -118,7 +123,7 @@ def faults_of(error: PlannerError) -> tuple[Fault, ...]:
         return (
             Fault(
                 where=f"hf_config.{error.field}",
-                given=error.message,
+                given=f"an unsupported model: {error.message}",
                 allowed="a decoder-only model of attention and FFN layers",
                 fix="pick another model",
             ),

@@ -21,6 +21,7 @@ from planner_core.errors import Fault, InvalidSpec, PlannerError
 from planner_core.strict_json import load_json, require_object
 from ui import loaded, state
 
+EDITED = ", edited"  # of a machine whose constants are no longer those that its name stands for
 _INTEGER = re.compile(r"[+-]?\d{1,100}\Z")
 _REAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?\Z")
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -114,7 +115,7 @@ def put_fields(changes: Mapping[str, Any]) -> None:
 
 
 def put_constant(path: str, value: Any) -> None:
-    """Change a constant of the machine, which is then no longer what its source says."""
+    """Change a constant of the machine, which is then no longer what its source and its name say."""
     document = shown_document()
     if document is None:
         return
@@ -127,6 +128,8 @@ def put_constant(path: str, value: Any) -> None:
         else:
             today = datetime.now(UTC).date().isoformat()
             sources[path] = {"kind": "assumed", "cite": "Set by hand in the app", "date": today}
+    if changed.get("hardware_name") in (changed["hardware"].get("name"), *loaded.machine_presets()):
+        changed["hardware_name"] = f"{changed['hardware_name']}{EDITED}"
     put_document(changed)
 
 

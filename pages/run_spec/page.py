@@ -14,6 +14,8 @@ _INLINE = "(given in the run-spec)"
 _JSON_HEIGHT = 400
 _NONCE = "_run_spec_upload_nonce"
 _UPLOAD_RESULT = "_run_spec_upload_result"
+_EDITING = "_run_spec_editing_machine"
+_PASTING = "spec_paste_open"
 _GOALS = {
     "Latency targets": None,
     "Lowest TTFT": "lowest_ttft",
@@ -128,6 +130,7 @@ def _edit_machine() -> None:
     preset = loaded.preset_named(document.get("hardware"), known=loaded.machine_presets())
     if preset:
         spec_editor.put_fields({"hardware": spec_editor.plain_numbers(preset_hardware_json(preset))})
+        st.session_state[_EDITING] = True
 
 
 @guard.callback
@@ -182,7 +185,8 @@ def _machine_part(document: dict[str, Any], found: tuple[Fault, ...]) -> None:
     with right:
         _field(document, "hardware_name", "Machine shown as", found, number=False)
     if isinstance(document.get("hardware"), dict):
-        with st.expander("Machine constants", expanded=bool(spec_editor.faults_at("hardware", found))):
+        wanted = st.session_state.get(_EDITING, False) or bool(spec_editor.faults_at("hardware", found))
+        with st.expander("Machine constants", expanded=wanted):
             _machine_constants(document, found)
     elif loaded.preset_named(document.get("hardware"), known=loaded.machine_presets()):
         st.button(
@@ -266,6 +270,7 @@ def _take_uploads(key: str) -> None:
 @guard.callback
 def _take_pasted(key: str) -> None:
     _take([("pasted.json", st.session_state[key])])
+    st.session_state[_PASTING] = False
 
 
 def _take(files: list[tuple[str, str | bytes]]) -> None:
@@ -291,7 +296,7 @@ def _take(files: list[tuple[str, str | bytes]]) -> None:
             )
         except PlannerError as error:
             found.extend(loaded.faults_of(error))
-    st.session_state[_UPLOAD_RESULT] = (message, tuple(found))
+    st.session_state[_UPLOAD_RESULT] = (message, tuple(found), spec_editor.shown_text())
 
 
 def _files_part() -> None:
@@ -306,14 +311,16 @@ def _files_part() -> None:
             args=(key,),
             help="A path in a run-spec is looked up among the uploads and the presets only.",
         )
-    with st.popover("Paste config.json"):
+    with st.popover("Paste config.json", key=_PASTING, on_change="rerun"):
         st.text_area("Content of the config.json", key="spec_paste", height=240, max_chars=1_000_000)
         st.button("Use it", key="spec_paste_use", on_click=_take_pasted, args=("spec_paste",))
 
 
 def _files_result() -> None:
-    """Say what became of the last files."""
-    message, found = st.session_state.get(_UPLOAD_RESULT, ("", ()))
+    """Say what became of the last files, until the run-spec is changed in another way."""
+    message, found, result = st.session_state.get(_UPLOAD_RESULT, ("", (), ""))
+    if result != spec_editor.shown_text():
+        return
     if message:
         st.html(f'<div class="planner-quiet" role="status">{text.htm(message)}</div>')
     if found:

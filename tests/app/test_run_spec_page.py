@@ -186,6 +186,33 @@ def test_a_pasted_config_is_loaded() -> None:
     assert state_of(at).spec["hf_config"] == CONFIG
 
 
+def test_what_became_of_a_paste_is_told_until_the_spec_is_changed_in_another_way() -> None:
+    at = open_app()
+    at.text_area(key="spec_paste").set_value('{"model_type": "mamba"}').run()
+    at.button(key="spec_paste_use").click().run()
+    assert "it has faults" in html_of(at)
+    assert "an unsupported model: its layers are state space (Mamba)" in html_of(at)
+    at.button(key="spec_discard").click().run()
+    check_no_fault(at)
+    assert "faults" not in html_of(at)
+
+
+def test_a_machine_that_is_edited_no_longer_goes_by_its_makers_name() -> None:
+    at = open_app()
+    title = loaded.machine_title("trn2")
+    assert title in html_of(at)
+    at.button(key="spec_edit_machine").click().run()
+    assert title in html_of(at)
+    at.text_input(key="spec_hardware.hbm_bytes_per_s").set_value("1e12").run()
+    check_no_fault(at)
+    assert title not in html_of(at)
+    assert "trn2, edited" in html_of(at)
+    at.text_input(key="spec_hardware_name").set_value("trn2 with faster HBM").run()
+    check_no_fault(at)
+    assert "trn2 with faster HBM" in html_of(at)
+    assert state_of(at).spec["hardware"]["title"] == title
+
+
 def test_an_uploaded_file_is_loaded_and_a_bad_one_is_told() -> None:
     at = open_app()
     at.file_uploader[0].upload("config.json", json.dumps(CONFIG).encode()).run()
