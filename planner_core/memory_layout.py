@@ -23,6 +23,7 @@ from planner_core.shards import (
     ring_hop_bytes,
     shard_attention,
     shard_ffn,
+    vocabulary_columns,
 )
 from planner_core.units import FloatArray, as_float
 from planner_core.workload import MAX_BATCH, Workload
@@ -152,7 +153,7 @@ def compute_memory(
         ffn_tokens = np.maximum(ffn_tokens, ffn_shard.tokens)
 
     weight_bytes, kv_bytes = _heaviest_stage(model, parallelism, layer_weights, layer_cache)
-    columns = np.ceil(model.vocab_size / parallelism.tp)
+    columns = vocabulary_columns(model=model, parallelism=parallelism)
     lm_head = workload.widths.lm_head * hidden * columns
     extra = workload.widths.embedding * np.ceil(model.extra_embedding_elements / parallelism.tp)
     table = workload.widths.embedding * hidden * columns

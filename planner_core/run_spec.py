@@ -21,7 +21,7 @@ from planner_core.hardware import Machine
 from planner_core.hardware_file import hardware_to_json, parse_hardware
 from planner_core.hf_config import parse_config
 from planner_core.json_fields import read_layout
-from planner_core.legal_degrees import legal_tp_degrees
+from planner_core.legal_degrees import degree_faults
 from planner_core.model_arch import ModelArch, WeightWidths
 from planner_core.run_spec_layout import MAX_CONFIGS, OBJECTIVES, ConfigFields, SpecFields
 from planner_core.spec_files import Resolver, file_resolver, uploads_resolver
@@ -33,7 +33,6 @@ __all__ = [
     "Resolver",
     "RunSpec",
     "file_resolver",
-    "legal_tp_degrees",
     "load_run_spec",
     "parse_run_spec",
     "run_spec_to_json",
@@ -181,26 +180,13 @@ def _point_faults(
     points: list[tuple[int, ConfigFields]], *, model: ModelArch | None, machine: Machine
 ) -> list[Fault]:
     """Check the degrees of named points against the node and, where it is known, the model."""
-    faults = _Faults()
-    legal = legal_tp_degrees(model, machine) if model else ()
-    for index, config in points:
-        where = f"configs[{index}]"
-        tp, pp, cp = config.TP, config.PP, config.CP
-        if tp > machine.node_pes or (model and tp not in legal):
-            allowed = f"at most the {machine.node_pes} PEs of a node of {machine.name}"
-            if model:
-                heads = f"{model.n_q_heads} query heads and {model.n_kv_heads} KV heads"
-                degrees = ", ".join(str(degree) for degree in legal)
-                allowed += f", cutting {heads} evenly: {degrees}"
-            faults.add(f"{where}.TP", tp, allowed, "pick one of these" if model else "lower it")
-        elif tp * pp > machine.node_pes:
-            allowed = f"TP*PP up to the {machine.node_pes} PEs of a node of {machine.name}"
-            faults.add(f"{where}.PP", pp, allowed, "lower PP or TP")
-        if model and pp > model.n_layers:
-            faults.add(f"{where}.PP", pp, f"at most the model's {model.n_layers} layers", "lower it")
-        if cp > tp:
-            faults.add(f"{where}.CP", cp, f"at most TP, which is {tp}", "lower CP or raise TP")
-    return list(faults)
+    faults: list[Fault] = []
+    for index, point in points:
+        places = {name: f"configs[{index}].{name.upper()}" for name in ("tp", "cp", "pp")}
+        faults += degree_faults(
+            model=model, machine=machine, tp=point.TP, cp=point.CP, pp=point.PP, places=places
+        )
+    return faults
 
 
 def _warnings(configs: tuple[ConfigFields, ...], *, model: ModelArch, machine: Machine) -> tuple[str, ...]:

@@ -124,6 +124,32 @@ def kv_copies(*, n_kv_heads: ArrayLike, tp: ArrayLike) -> FloatArray:
     return np.maximum(np.floor(as_float(tp) / as_float(n_kv_heads)), 1.0)
 
 
+def vocabulary_columns(*, model: ModelArch, parallelism: Parallelism) -> FloatArray:
+    """Return the columns of the lm_head, or rows of the embedding table, on one rank: ceil(V/tp).
+
+    Parameters
+    ----------
+    model : ModelArch
+        Its vocabulary.
+    parallelism : Parallelism
+        The cut.
+
+    Returns
+    -------
+    ndarray
+        Columns.
+
+    Examples
+    --------
+    >>> from planner_core.hf_config import parse_config
+    >>> from planner_core.parallelism import make_parallelism
+    >>> llama = parse_config({"model_type": "llama", "vocab_size": 32001})
+    >>> float(vocabulary_columns(model=llama, parallelism=make_parallelism(tp=8)))
+    4001.0
+    """
+    return np.ceil(model.vocab_size / parallelism.tp)
+
+
 def _visible_tokens(group: AttentionGroup, context_tokens: FloatArray) -> FloatArray:
     """Tokens that a layer caches: min(S, window)."""
     if group.window_tokens is None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner_core.hardware import Machine
+from planner_core.legal_degrees import max_tp
 from planner_core.memory_layout import SHORTAGES, MemoryLayout
 from planner_core.model_arch import ModelArch
 from planner_core.parallelism import Parallelism
@@ -56,7 +57,7 @@ def lacks(
         [
             ~ep_fits(parallelism=parallelism),
             parallelism.pp > model.n_layers,
-            parallelism.tp > 4 * model.n_q_heads,
+            parallelism.tp > max_tp(model),
             parallelism.pes_used > pe_limit(machine=machine, max_pes=max_pes),
         ],
         ["not enough ranks", "more stages than layers", "head split too fine", "PEs"],

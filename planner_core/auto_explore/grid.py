@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from planner_core.auto_explore.config import DEGREES, MODES, Config
 from planner_core.errors import Fault, InvalidSpec, shorten
+from planner_core.legal_degrees import max_tp
 from planner_core.model_arch import ModelArch
 from planner_core.parallelism import BoolArray, Parallelism, make_parallelism
 
@@ -188,7 +189,7 @@ def _slab(axes: ExploreAxes, model: ModelArch, offset: tuple[int, ...], lengths:
         parallelism=parallelism,
         prunes=(
             parallelism.pp > model.n_layers,
-            parallelism.tp > 4 * model.n_q_heads,
+            parallelism.tp > max_tp(model),
             parallelism.ffn_over_dp & (parallelism.dp == 1),
             parallelism.ring_qoml & (parallelism.cp == 1),
         ),

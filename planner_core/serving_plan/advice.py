@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planner_core.hardware import Machine
+from planner_core.legal_degrees import max_tp
 from planner_core.model_arch import WeightWidths
 from planner_core.run_spec import RunSpec
 from planner_core.serving_plan.frontier import (
@@ -185,7 +186,7 @@ def _wider(spec: RunSpec, tokens: int, ttft_limit_s: float) -> list[str]:
     """Name a TP past the grid that meets the TTFT ceiling, if the node has one."""
     tried = max(spec.machine.tp_grid)
     for tp in _wider_degrees(spec.machine, tried):
-        if tp > 4 * spec.model.n_q_heads:
+        if tp > max_tp(spec.model):
             break
         ((row,),) = plan_rows(spec, configs=[(tp, 1)], buckets=[tokens])
         if row.fits and row.ttft_s <= ttft_limit_s:

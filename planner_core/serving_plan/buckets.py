@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from planner_core.hardware import Machine
+from planner_core.legal_degrees import max_tp
 from planner_core.model_arch import ModelArch
 
 N_BUCKETS: Final = 6
@@ -66,7 +67,7 @@ def serving_grid(*, model: ModelArch, machine: Machine) -> tuple[tuple[int, int]
     return tuple(
         (tp, cp)
         for tp in sorted(machine.tp_grid)
-        if tp <= machine.node_pes and tp <= 4 * model.n_q_heads
+        if tp <= machine.node_pes and tp <= max_tp(model)
         for cp in sorted(machine.cp_grid)
         if cp <= tp
     )

@@ -18,7 +18,7 @@ from planner_core.collectives import neighbour_exchange_s
 from planner_core.hardware import Machine
 from planner_core.model_arch import ModelArch
 from planner_core.parallelism import Axis, Parallelism, make_parallelism
-from planner_core.shards import new_tokens_per_sequence, shard_attention, shard_ffn
+from planner_core.shards import new_tokens_per_sequence, shard_attention, shard_ffn, vocabulary_columns
 from planner_core.stage_latencies.attention import (
     attention_all_reduce_stage,
     attention_compute,
@@ -95,7 +95,7 @@ class StepLatency:
 def _lm_head_stage(model: ModelArch, machine: Machine, parallelism: Parallelism, workload: Workload) -> Stage:
     """Build the projection to the vocabulary, on each sequence's last token only."""
     batch = as_float(workload.batch)
-    columns = np.ceil(model.vocab_size / parallelism.tp)
+    columns = vocabulary_columns(model=model, parallelism=parallelism)
     elements = float(model.hidden_size) * columns
     return compute_stage(
         name="lm_head",

@@ -149,7 +149,7 @@ class TestRefusing:
             ({"hardware": []}, "hardware", r"the path of a JSON file, or the JSON object itself"),
             ({"hardware": {**preset_hardware_json("trn2"), "hbm_bytes": 0}}, "hardware.hbm_bytes", r"bytes;"),
             ({"configs": {}}, "configs", r"an array of 0 to 256 named operating points"),
-            ({"configs": [{**POINT, "TP": 128}]}, "configs[0].TP", r"at most the 64 PEs of a node of trn2"),
+            ({"configs": [{**POINT, "TP": 128}]}, "configs[0].TP", r"evenly on the 64 PEs of a node: 1, 2"),
             ({"configs": [{**POINT, "TP": 3}]}, "configs[0].TP", r"64 query.*: 1, 2, 4, 8, 16, 32, 64;"),
             ({"configs": [POINT, {**POINT, "TP": 0}]}, "configs[1].TP", r"a whole number of ranks from 1"),
             ({"configs": [{**POINT, "PP": 16}]}, "configs[0].PP", r"TP\*PP up to the 64 PEs"),
@@ -201,6 +201,13 @@ class TestRefusing:
             "configs[0].TP", "configs[0].bs", "configs[0].typo", "configs[1]", "configs[2].CP",
             "configs[2].bucket",
         }  # fmt: skip
+
+    def test_a_point_is_held_to_the_node_beside_a_faulty_model(self):
+        model = {**LLAMA_70B, "num_hidden_layers": -3}
+        error = refusal({**SPEC, "hf_config": model, "configs": [{**POINT, "TP": 128, "CP": 256}]})
+        found = {fault.where: fault.allowed for fault in error.faults}
+        assert found["configs[0].TP"] == "at most the 64 PEs of a node"
+        assert found["configs[0].CP"].startswith("at most TP, which is 128")
 
     def test_a_fault_of_the_model_names_its_key(self):
         error = refusal({**SPEC, "hf_config": {**LLAMA_70B, "num_hidden_layers": -3}})
