@@ -114,16 +114,6 @@ def stack_configs(configs: Sequence[Config]) -> Parallelism:
     )
 
 
-def n_non_default_modes(config: Config) -> int:
-    """Count the modes that differ from their default; a ring variant counts only where there is a ring."""
-    default = Config()
-    return sum(
-        getattr(config, name) != getattr(default, name)
-        for name in MODES
-        if name != "cp_ring_variant" or config.cp > 1
-    )
-
-
 def config_from_mapping(source: dict[str, object], *, where: str = "config") -> Config:
     """Check names and values of a config that came from outside.
 

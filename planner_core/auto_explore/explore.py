@@ -17,9 +17,10 @@ import moocore
 import numpy as np
 from numpy.typing import NDArray
 
-from planner_core.auto_explore.config import MODES, Config, n_non_default_modes, stack_configs
+from planner_core.auto_explore.config import MODES, Config, stack_configs
 from planner_core.auto_explore.feasibility import lacks, pe_limit
 from planner_core.auto_explore.grid import (
+    AXIS_NAMES,
     PRUNE_REASONS,
     ExploreAxes,
     Slab,
@@ -40,6 +41,7 @@ from planner_core.workload import Workload
 
 MAX_CLOUD_POINTS: Final = 4096
 N_DEGREES: Final = 4
+_DEFAULT: Final = Config()
 LACKS: Final = (*SHORTAGES[1:], "PEs")
 
 
@@ -443,20 +445,14 @@ def _front_scores(
     """One row for each point of the front: the simplest of the configs that give it."""
     if not len(tally.front_points):
         return ()
-    order = np.lexsort(tally.front_points.T[::-1])
+    simplest_last = _simplicity(axes=axes, index=tally.front_index)[::-1]
+    order = np.lexsort((*simplest_last, *tally.front_points.T[::-1]))
     points = tally.front_points[order]
     index = tally.front_index[order]
     starts = np.flatnonzero(np.any(np.diff(points, axis=0, prepend=np.nan) != 0.0, axis=1))
-    ends = np.append(starts[1:], len(points))
-    rows, n_tied = [], []
-    for start, end in zip(starts, ends, strict=True):
-        tied = [
-            config_at(axes=axes, index=tuple(int(position) for position in cell)) for cell in index[start:end]
-        ]
-        rows.append(min(tied, key=_simplicity))
-        n_tied.append(len(tied) - 1)
+    n_tied = (np.diff(starts, append=len(points)) - 1).tolist()
     return score_configs(
-        configs=rows,
+        configs=[config_at(axes=axes, index=tuple(cell)) for cell in index[starts].tolist()],
         model=model,
         machine=machine,
         workload=workload,
@@ -465,13 +461,22 @@ def _front_scores(
     )
 
 
-def _simplicity(config: Config) -> tuple[int, ...]:
+def _simplicity(*, axes: ExploreAxes, index: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     """Order among equals: fewest modes off their default, then the smallest PP, DP, CP, then mode by mode.
 
-    No two configs come out equal, so the order of an axis's values does not choose.
+    A ring variant counts as off its default only where there is a ring. One key an entry, each [n], the first
+    decides first. No two configs come out equal, so the order of an axis's values does not choose.
     """
-    modes = (choices.index(getattr(config, name)) for name, choices in MODES.items())
-    return (n_non_default_modes(config), config.pp, config.dp, config.cp, *modes)
+    column = {name: index[:, position] for position, name in enumerate(AXIS_NAMES)}
+    degree = {name: np.asarray(getattr(axes, name))[column[name]] for name in ("pp", "dp", "cp")}
+    n_off = np.zeros(len(index), np.intp)
+    modes = []
+    for name, choices in MODES.items():
+        places = [choices.index(value) for value in getattr(axes, name)]
+        modes.append(np.asarray(places)[column[name]])
+        off = modes[-1] != choices.index(getattr(_DEFAULT, name))
+        n_off += off & (degree["cp"] > 1) if name == "cp_ring_variant" else off
+    return [n_off, degree["pp"], degree["dp"], degree["cp"], *modes]
 
 
 def cloud_scores(

@@ -22,7 +22,7 @@ from planner_core.auto_explore import (
     explore,
     score_configs,
 )
-from planner_core.auto_explore.config import MODES, n_non_default_modes
+from planner_core.auto_explore.config import MODES
 from planner_core.auto_explore.grid import AXIS_NAMES, slabs
 from planner_core.errors import InvalidSpec
 from planner_core.hardware import COLLECTIVE_MODELS, Machine
@@ -94,6 +94,17 @@ def objectives(score: ConfigScore) -> tuple[float, float, float]:
     return score.latency_s, float(score.pes_used), -score.efficiency
 
 
+def simplicity(config: Config) -> tuple[int, ...]:
+    """Fewest modes off their default (a ring counts where there is one), smallest PP, DP, CP, mode by mode."""
+    n_off = sum(
+        getattr(config, name) != getattr(Config(), name)
+        for name in MODES
+        if name != "cp_ring_variant" or config.cp > 1
+    )
+    places = (choices.index(getattr(config, name)) for name, choices in MODES.items())
+    return (n_off, config.pp, config.dp, config.cp, *places)
+
+
 def dominates(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     return one != other and all(a <= b for a, b in zip(one, other, strict=True))
 
@@ -134,8 +145,7 @@ def test_brute_force(sweep: dict[str, Any]) -> None:
     for row in result.pareto:
         tied = by_point[objectives(row)]
         assert row.n_tied == len(tied) - 1
-        assert row.config in [score.config for score in tied]
-        assert n_non_default_modes(row) == min(n_non_default_modes(score) for score in tied)
+        assert row.config == min(tied, key=simplicity).config
         assert 0.0 < row.efficiency <= 1.0
         assert all(math.isfinite(value) for value in objectives(row))
 
