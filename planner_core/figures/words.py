@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import math
 import unicodedata
+from functools import lru_cache
 from typing import Final
 
 NBSP: Final = "\u00a0"
@@ -201,6 +202,7 @@ def binding(label: str) -> str:
     return f"{_FAMILIES.get(family, family)}, {_BINDINGS.get(bind, bind)}"
 
 
+@lru_cache(maxsize=256)
 def operator(name: str) -> str:
     """Return a stage's or a component's name in words.
 
