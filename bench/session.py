@@ -75,12 +75,6 @@ class Session:
         """Set a number input."""
         await self._send(key, WidgetState(id=self._ids[key], double_value=value))
 
-    async def set_choice(self, key: str, value: str) -> None:
-        """Set a select slider to the option that is shown as `value`."""
-        state = WidgetState(id=self._ids[key])
-        state.string_array_value.data.append(value)
-        await self._send(key, state)
-
     async def press(self, key: str) -> None:
         """Press a button."""
         await self._send(key, WidgetState(id=self._ids[key], trigger_value=True), once=True)

@@ -29,24 +29,24 @@ def timed(
     return Figure(
         name=name,
         measured=duration(seconds),
-        target="" if below_s is None else f"< {duration(below_s, digits=2)}",
+        target="" if below_s is None else f"< {duration(below_s)}",
         met=None if below_s is None else seconds < below_s,
         note="; ".join(parts),
     )
 
 
-def duration(seconds: float, *, digits: int = 3) -> str:
+def duration(seconds: float) -> str:
     """Return a time with a unit.
 
     Examples
     --------
-    >>> duration(0.00333), duration(2.5), duration(0.05, digits=2), duration(0)
-    ('3.33 ms', '2.5 s', '50 ms', '0 s')
+    >>> duration(0.00333), duration(2.5), duration(0.3), duration(0)
+    ('3.33 ms', '2.5 s', '300 ms', '0 s')
     """
     for unit, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
         if seconds >= unit:
-            return f"{seconds / unit:.{digits}g} {name}"
-    return f"{seconds:.{digits}g} s"
+            return f"{seconds / unit:.3g} {name}"
+    return f"{seconds:.3g} s"
 
 
 def _load() -> str:
