@@ -48,7 +48,7 @@ def test_a_page_opens_at_an_edge(number: int, caplog: pytest.LogCaptureFixture) 
 
 
 def test_edge_states_reach_the_edges() -> None:
-    states = [edge_state(Random(number)) for number in range(200)]
+    states = [edge_state(Random(number)) for number in range(100)]
     assert {state.cell.batch for state in states} >= {1, 10**9}
     assert {state.cell.context_tokens for state in states} >= {1, 1 << 40}
     assert {state.plan.itl_ceiling_ms for state in states} >= {None, 1e-6, 1e9}

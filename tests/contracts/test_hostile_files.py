@@ -179,6 +179,14 @@ def test_the_largest_files_take_neither_time_nor_memory(tmp_path):
 # What an upload may say
 
 
+@pytest.mark.parametrize("whole", [CONFIG, MACHINE], ids=["config", "machine"])
+def test_an_upload_cut_anywhere_is_refused(whole):
+    whole = whole.rstrip()
+    for length in range(0, len(whole), 7):
+        with pytest.raises(InvalidSpec, match="not JSON|an empty text"):
+            uploads.read_upload("cut.json", whole[:length])
+
+
 @pytest.mark.parametrize("key", ["hf_config", "hardware"])
 @pytest.mark.parametrize(
     "path",
