@@ -183,7 +183,7 @@ def test_the_largest_files_take_neither_time_nor_memory(tmp_path):
 def test_an_upload_cut_anywhere_is_refused(whole):
     whole = whole.rstrip()
     for length in range(0, len(whole), 7):
-        with pytest.raises(InvalidSpec, match="not JSON|an empty text"):
+        with pytest.raises(InvalidSpec, match=r"not JSON|an empty text"):
             uploads.read_upload("cut.json", whole[:length])
 
 
