@@ -337,13 +337,16 @@ def preset_hardware_json(name: str) -> dict[str, Any]:
     """
     known = list_presets()
     if name not in known:
+        meant = [preset for preset in known if name and preset.startswith(name)]
         raise InvalidSpec(
             [
                 Fault(
                     where="hardware",
                     given=shorten(name),
                     allowed="one of " + ", ".join(known),
-                    fix="pick one of these or give a hardware file",
+                    fix=f"did you mean {' or '.join(meant)}?"
+                    if meant
+                    else "pick one of these or give a hardware file",
                 )
             ]
         )

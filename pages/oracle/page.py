@@ -15,9 +15,9 @@ from ui.oracle_worker import STEPS
 _MAX_BATCH = 4096
 _POLL_S = 0.5
 _INSTALL = (
-    "The check runs the model's own code and needs torch. Install it where this server runs, with "
-    "pip install 'inference-planner[oracle]' (the CPU build of torch is enough), and start the server again. "
-    "All other pages work without it."
+    "The check runs the model's own code and needs torch. Install it in the checkout of this server, with "
+    ".venv/bin/pip install -r requirements-torch.txt (the CPU build of torch is enough), and start the "
+    "server again. All other pages work without it."
 )
 _COLUMNS = {
     "Oracle [GFLOP]": st.column_config.NumberColumn("Oracle [GFLOP]", format="%,.3f"),

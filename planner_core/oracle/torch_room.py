@@ -41,9 +41,9 @@ def import_torch() -> Any:
         import torch.utils.flop_counter
     except ImportError as fault:
         raise OracleUnavailable(
-            "the oracle needs torch, which is not installed here; install it with "
-            "pip install 'inference-planner[oracle]' (the CPU build of torch is enough: nothing is run "
-            f"on an accelerator). Import said: {fault}"
+            "the oracle needs torch, which is not installed here; install it in the planner's checkout "
+            "with .venv/bin/pip install -r requirements-torch.txt (the CPU build of torch is enough: "
+            f"nothing is run on an accelerator). Import said: {fault}"
         ) from fault
     return torch
 
