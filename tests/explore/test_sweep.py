@@ -95,7 +95,7 @@ def objectives(score: ConfigScore) -> tuple[float, float, float]:
 
 
 def simplicity(config: Config) -> tuple[int, ...]:
-    """Fewest modes off their default (a ring counts where there is one), smallest PP, DP, CP, mode by mode."""
+    """Fewest modes off their default (a ring needs CP above 1), smallest PP, DP, CP, then mode by mode."""
     n_off = sum(
         getattr(config, name) != getattr(Config(), name)
         for name in MODES
