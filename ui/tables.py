@@ -99,16 +99,20 @@ def show_table(
 
 
 def _rounded(frame: pd.DataFrame, *, settled: Collection[str]) -> pd.DataFrame:
-    """Return the table as it is shown: floats with three significant digits, but for the settled columns."""
+    """Return the table as it is shown: three significant digits where the format does not fix the decimals.
+
+    A column with its decimals fixed keeps its values: rounded first, 419.3 would read 419.0.
+    """
     shown = frame.copy(deep=False)
     for name in frame.columns:
-        if name not in settled and pd.api.types.is_float_dtype(frame[name].dtype):
+        is_float = name not in settled and pd.api.types.is_float_dtype(frame[name].dtype)
+        if is_float and not _format(frame[name]).endswith("f"):
             shown[name] = [float(f"{value:.3g}") for value in frame[name].to_numpy(float)]
     return shown
 
 
 def _column(values: pd.Series, name: str) -> Any:
-    """Return how a column is shown: numbers to the right with three significant digits, text to the left."""
+    """Return how a column is shown: numbers to the right with three digits or more, text to the left."""
     if pd.api.types.is_bool_dtype(values):
         return st.column_config.CheckboxColumn(name, disabled=True)
     if pd.api.types.is_integer_dtype(values):

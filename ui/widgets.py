@@ -157,6 +157,7 @@ def segmented(
 ) -> Any:
     """Show a row of buttons of which one is on."""
     more.setdefault("required", True)
+    more.setdefault("wrap", True)  # on a narrow page a button would be cut off otherwise
     return _choice(st.segmented_control, label, at=at, options=options, fallback=fallback, more=more)
 
 

@@ -222,7 +222,7 @@ def _charts(found: Cell) -> None:
     )
     left, right = st.columns([1, 1], gap="large")
     with left:
-        _show(drawn["memory"], found, "memory", height=260)
+        _show(drawn["memory"], found, "memory", height=int(drawn["memory"].layout["height"]))
     with right:
         _show(drawn["floors"], found, "floors", height=int(drawn["floors"].layout.get("height") or 420))
     tables.show_table(

@@ -156,8 +156,14 @@ def _formulas() -> None:
 def main() -> None:
     spec = loaded.run_spec(state.current().spec)
     machine = spec.machine
-    layout.page_head("Method", "What is computed and how, from which constants, and what is left out.")
-    with layout.controls("method"):
+    head, actions = st.columns([3, 1], vertical_alignment="bottom")
+    with head:
+        layout.page_head("Method", "What is computed and how, from which constants, and what is left out.")
+    with (
+        actions,
+        layout.controls("method"),
+        st.container(horizontal=True, horizontal_alignment="right", gap="small"),
+    ):
         export.export_button(
             page="Method",
             summary=f"{spec.model_label} on {machine.title}",

@@ -27,6 +27,7 @@ from planner_core.figures.words import as_typed, n_bytes, percent
 from planner_core.memory_layout import MemoryLayout
 from planner_core.units import GB
 
+_LEGEND_PX: Final = 80  # a line of 24 more than others, for five parts with their sizes in half a page
 NO_POINTS: Final = "There is no operating point to show. Choose a config, a batch and a context."
 
 
@@ -105,9 +106,9 @@ def memory_bar(*, points: Sequence[LabelledMemory], about: FigureContext, theme:
         theme=theme,
         barmode="stack",
         bargap=0.45,
-        height=180 + 80 * len(points),
-        legend={**LEGEND_BELOW, "traceorder": "normal"},
-        margin=ROOM_FOR_LEGEND,
+        height=220 + 80 * len(points),
+        legend={**LEGEND_BELOW, "traceorder": "normal", "maxheight": _LEGEND_PX},
+        margin={"b": ROOM_FOR_LEGEND["b"] + 24},
     )
     layouts = [memory_parts(point.memory) for point in points]
     for slot, part in enumerate(layouts[0]):

@@ -42,6 +42,10 @@ FRAME_FACTOR: Final = 20.0
 MAX_NUMBERED_ROWS: Final = 15
 # SVG markers are what costs time in a browser, so a projection draws one a cell of this grid and binding.
 CLOUD_CELLS: Final = 26
+RING_SHARE: Final = (
+    0.035  # radius of a numbered row's ring, as a share of an axis; a dot's where they are many
+)
+DOT_SHARE: Final = 0.015
 NO_FRONT: Final = (
     "No config fits the memory and the PEs allowed. Allow more PEs, a shorter context, a smaller batch, "
     "narrower weights or KV, or search more values."
@@ -70,6 +74,10 @@ def _pes(score: ConfigScore) -> float:
 
 def _efficiency_percent(score: ConfigScore) -> float:
     return score.efficiency * 100.0
+
+
+def _objectives(score: ConfigScore) -> tuple[float, float, float]:
+    return (_latency_ms(score), _pes(score), _efficiency_percent(score))
 
 
 _LATENCY: Final = ("Latency [ms]", _latency_ms)
@@ -142,12 +150,23 @@ def _by_binding(scores: Sequence[ConfigScore]) -> dict[str, list[ConfigScore]]:
     return dict(sorted(groups.items(), key=lambda item: -len(item[1])))
 
 
-def _beside(
-    scores: Sequence[ConfigScore], rows: Sequence[tuple[int, ConfigScore]], *axes: _Value
+def _uncovered(
+    scores: Sequence[ConfigScore],
+    rows: Sequence[tuple[int, ConfigScore]],
+    x_of: _Value,
+    y_of: _Value,
+    everything: Sequence[ConfigScore],
 ) -> list[ConfigScore]:
-    """Leave out what a row of the front lies on: it would take the row's hover and its click."""
-    taken = {tuple(value(score) for value in axes) for _, score in rows}
-    return [score for score in scores if tuple(value(score) for value in axes) not in taken]
+    """Leave out what lies under the mark of a row: unseen there, it would take the row's hover and click."""
+    radius = RING_SHARE if len(rows) <= MAX_NUMBERED_ROWS else DOT_SHARE
+    squares = np.zeros((len(scores), len(rows)))
+    for value in (x_of, y_of):
+        span = float(np.ptp(np.log([value(score) for score in everything])))
+        here = np.log([value(score) for score in scores])[:, np.newaxis]
+        there = np.log([value(score) for _, score in rows])
+        squares += ((here - there) / max(span, 1e-12)) ** 2
+    kept = np.flatnonzero((squares > radius**2).all(axis=1))
+    return [scores[at] for at in kept.tolist()]
 
 
 def _thinned(scores: Sequence[ConfigScore], x_of: _Value, y_of: _Value, *, cells: int) -> list[ConfigScore]:
@@ -208,7 +227,8 @@ def pareto_projections(
     everything = [*behind, *(score for _, score in rows)]
     for cell, ((x_title, x_of), (y_title, y_of)) in enumerate(_PROJECTIONS, start=1):
         for label, members in groups.items():
-            free = _beside(members, rows, x_of, y_of)
+            shown = _thinned(members, x_of, y_of, cells=CLOUD_CELLS)
+            free = _uncovered(shown, rows, x_of, y_of, everything)
             sheet.add(
                 _cloud_trace(label, free, (x_title, x_of), (y_title, y_of), theme, cell == 1), cell=cell
             )
@@ -254,14 +274,13 @@ def _cloud_trace(
 ) -> Trace:
     (x_title, x_of), (y_title, y_of) = x_axis, y_axis
     mark = binding_mark(label, theme=theme)
-    shown = _thinned(members, x_of, y_of, cells=CLOUD_CELLS)
     return trace(
         "scatter",
-        x=by_number([x_of(score) for score in shown]),
-        y=by_number([y_of(score) for score in shown]),
+        x=by_number([x_of(score) for score in members]),
+        y=by_number([y_of(score) for score in members]),
         mode="markers",
         marker={"symbol": mark.marker, "color": mark.colour, "size": 7, "opacity": 0.6},
-        text=[score.label() for score in shown],
+        text=[score.label() for score in members],
         hovertemplate=(
             f"<b>%{{text}}</b><br>{x_title}: %{{x:,.4~r}}<br>{y_title}: %{{y:,.4~r}}"
             f"<br>binds: {binding(label)}<extra></extra>"
@@ -362,7 +381,8 @@ def pareto_3d(
         height=620,
         legend={**LEGEND_BELOW, "itemsizing": "constant"},
     )
-    shown = _beside(behind, rows, _pes, _latency_ms, _efficiency_percent)
+    taken = {_objectives(score) for _, score in rows}  # such a point would take the row's click
+    shown = [score for score in behind if _objectives(score) not in taken]
     step = max(1, -(-len(shown) // MAX_3D_CLOUD))
     for label, members in _by_binding(shown[::step]).items():
         mark = binding_mark(label, theme=theme)

@@ -1,12 +1,13 @@
 """The front: numbered rows that a click finds, a starred baseline, the cloud behind."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from planner_core.figures.frame import FigureContext
-from planner_core.figures.pareto import pareto_3d, pareto_projections
+from planner_core.figures.pareto import RING_SHARE, pareto_3d, pareto_projections
 from planner_core.figures.theme import LIGHT
 
 from .conftest import Swept
@@ -65,11 +66,18 @@ def test_no_point_of_the_cloud_lies_on_a_row_and_takes_its_click(swept: Swept, a
     for axis in ("x", "x2", "x3"):
         here = [trace for trace in figure["data"] if trace.get("xaxis", "x") == axis]
         (front,) = named({"data": here}, "Pareto front")
-        rows = set(zip(front["x"], front["y"], strict=True))
-        assert len(rows) > 1
+        drawn = [point for trace in here for point in zip(trace["x"], trace["y"], strict=True)]
+        spans = [math.log(max(values) / min(values)) for values in zip(*drawn, strict=True)]
+        assert len(front["x"]) > 1
         for trace in here:
-            if "customdata" not in trace:
-                assert rows.isdisjoint(zip(trace["x"], trace["y"], strict=True))
+            if "customdata" in trace:
+                continue
+            for point in zip(trace["x"], trace["y"], strict=True):
+                for row in zip(front["x"], front["y"], strict=True):
+                    away = [
+                        math.log(a / b) / span for a, b, span in zip(point, row, spans, strict=True) if span
+                    ]
+                    assert math.hypot(*away) > 0.9 * RING_SHARE
 
 
 def test_the_cloud_is_few_points_however_many_were_scored(swept: Swept, about: FigureContext) -> None:
