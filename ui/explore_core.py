@@ -168,7 +168,8 @@ def fastest_by_model(asked: Question) -> dict[str, ConfigScore | None]:
     """Return the lowest latency that fits under each collective model; None where nothing fits."""
     found: dict[str, ConfigScore | None] = {}
     for name in COLLECTIVE_MODELS:
-        front = sweep(replace(asked, collective_model=name)).pareto
+        is_asked = name == asked.machine.collective_model
+        front = sweep(asked if is_asked else replace(asked, collective_model=name)).pareto
         found[name] = front[0] if front else None
     return found
 
