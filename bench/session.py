@@ -124,8 +124,8 @@ class Session:
     def _take(self, message: ForwardMsg) -> bool:
         """Take one message; True where it ends a run."""
         kind = message.WhichOneof("type")
-        if kind == "new_session":
-            self._page_hash = message.new_session.page_script_hash
+        if kind == "navigation":  # which page the link opened; a new session's own guess is the first page
+            self._page_hash = message.navigation.page_script_hash
         elif kind == "page_info_changed":
             self.query = message.page_info_changed.query_string
         elif kind == "delta" and message.delta.HasField("new_element"):
