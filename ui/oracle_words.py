@@ -73,9 +73,9 @@ def facts(report: OracleReport) -> list[tuple[str, str, str]]:
     total = report.phases[0].segment(TOTAL)
     entries.append(
         (
-            "Weights read, oracle",
+            "Weights in decode, oracle",
             text.n_bytes(total.oracle_weight_bytes),
-            f"planner {text.n_bytes(total.planner_weight_bytes)}, at 2 bytes each",
+            f"planner reads {text.n_bytes(total.planner_weight_bytes)}; 2 bytes each",
         )
     )
     return entries
