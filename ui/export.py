@@ -178,11 +178,17 @@ def export_button(
     if now.review:
         return
     shown = documents if documents is not None else {"Run-spec": now.spec}
+
+    def report() -> bytes:
+        with state.held(now):
+            made = build_report(
+                title=page, summary=summary, sections=sections(), documents=shown, settings=settings or {}
+            )
+        return made.encode("utf-8", "replace")
+
     st.download_button(
         "Export",
-        data=lambda: build_report(
-            title=page, summary=summary, sections=sections(), documents=shown, settings=settings or {}
-        ).encode("utf-8", "replace"),
+        data=report,
         file_name=text.file_name(*name, extension="html"),
         mime="text/html",
         key=f"export_{page}",

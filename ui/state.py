@@ -12,6 +12,9 @@ moments only, since a rerun asked for before the browser saw the last change sti
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -26,6 +29,7 @@ from ui.app_state import MAX_COMPARED, AppState, ComparePoint, get_at, replaced_
 _STATE = "_planner_state"
 _NOTICES = "_planner_notices"
 _TOO_LONG = "_planner_link_too_long"
+_HELD: ContextVar[AppState | None] = ContextVar("held_state", default=None)
 
 
 @dataclass(frozen=True)
@@ -48,8 +52,24 @@ def sync() -> None:
     _mirror()
 
 
+@contextmanager
+def held(state: AppState) -> Iterator[None]:
+    """Make `current` return a state inside the block, whatever the session.
+
+    A file that is made on the click is made outside its session, where `current` would be the default.
+    """
+    token = _HELD.set(state)
+    try:
+        yield
+    finally:
+        _HELD.reset(token)
+
+
 def current() -> AppState:
-    """Return the state of this session."""
+    """Return the state of this session, or the one that is held."""
+    kept = _HELD.get()
+    if kept is not None:
+        return kept
     if _STATE not in st.session_state:
         sync()
     state: AppState = st.session_state[_STATE]

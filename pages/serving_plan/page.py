@@ -64,7 +64,7 @@ def _controls(spec: RunSpec) -> Question:
     settings = state.current().plan
     lengths = plan_core.buckets_of(spec)
     with layout.controls("plan"):
-        bucket, ceiling, floor, precision = st.columns([3.7, 1.9, 1.9, 2], gap="large")
+        bucket, ceiling, floor, precision = st.columns([3.1, 2, 2, 2], gap="medium")
         with bucket:
             widgets.segmented(
                 "Context [tokens]",

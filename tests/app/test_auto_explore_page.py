@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import pytest
+import streamlit
 from streamlit.testing.v1 import AppTest
 
 from planner_core.auto_explore import ExploreAxes, explore
@@ -48,6 +49,21 @@ def figure_of(at: AppTest, key: str) -> dict[str, Any]:
 
 def front(state: AppState) -> tuple[Any, ...]:
     return explore_core.sweep(explore_core.question(state)).pareto
+
+
+def test_the_report_is_around_the_baseline_and_the_view_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: dict[str, Any] = {}
+    show = streamlit.download_button
+
+    def kept(label: str, **more: Any) -> Any:
+        made[label] = more["data"]
+        return show(label, **more)
+
+    monkeypatch.setattr(streamlit, "download_button", kept)
+    opened(sip(baseline=AROUND, view="3-D"))
+    document = made["Export"]().decode()  # as the server does on the click: outside the session
+    assert "Sensitivity around TP16 CP8 FFN TP+CP" in document
+    assert "Pareto front in three objectives" in document
 
 
 def test_the_default_axes_of_the_state_are_those_of_the_core() -> None:
