@@ -184,16 +184,23 @@ def test_from_the_button_to_the_report() -> None:
     assert frame["Unexplained [FLOP]"].tolist() == [0.0] * 4
 
 
-@pytest.mark.oracle
-@needs_torch
-def test_a_step_out_of_range_shows_its_faults() -> None:
+def test_a_links_step_out_of_range_takes_the_nearest_that_is_possible() -> None:
+    oracle_job._keep(small_question(context_tokens=256, batch=4096), report())
     at = open_page("oracle", small_state(context_tokens=10**6, batch=1 << 20))
-    at.button(key="oracle_start").click().run()
-    until = time.monotonic() + 120
-    while "oracle_stop" in [button.key for button in at.button] and time.monotonic() < until:
-        time.sleep(0.2)
-        at.run()
     check_no_fault(at)
-    page = html_of(at)
-    assert "2 to 256 tokens" in page
-    assert "1 to 4096 sequences" in page
+    assert at.number_input(key="field_oracle_context_tokens").value == 256
+    assert at.number_input(key="field_oracle_batch").value == 4096
+    assert "They agree" in html_of(at)
+
+
+def test_the_page_shows_every_fault_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oracle_job, "torch_is_installed", lambda: True)
+    job = Job(small_question(context_tokens=10**6, batch=1 << 20))
+    wait(job)
+    assert [fault.where for fault in job.faults] == ["context_tokens", "batch"]
+    monkeypatch.setattr(oracle_job, "current", lambda asked: job)
+    at = open_page("oracle", small_state())
+    check_no_fault(at)
+    assert "2 to 256 tokens" in html_of(at)
+    assert "1 to 4096 sequences" in html_of(at)
+    assert "oracle_start" in [button.key for button in at.button]
