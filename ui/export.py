@@ -114,7 +114,8 @@ def _figure(drawn: Drawn) -> str:
     """Return one figure as HTML without the library; plotly escapes `<` inside its JSON."""
     if drawn.empty:
         return f"<p>Nothing to draw. {text.htm(drawn.empty)}</p>"
-    part = on_page(drawn.figure, theme=theme.LIGHT).to_html(
+    figure = on_page(drawn.figure, theme=theme.LIGHT).update_layout(height=drawn.layout.get("height"))
+    part = figure.to_html(
         full_html=False, include_plotlyjs=False, include_mathjax=False, config={"displaylogo": False}
     )
     return f'<div class="figure" role="img" aria-label="{html.escape(drawn.alt, quote=True)}">{part}</div>'

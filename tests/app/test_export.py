@@ -47,6 +47,12 @@ def test_text_from_outside_is_text() -> None:
     assert "<img src=x" not in text
 
 
+def test_a_figure_keeps_the_height_it_is_laid_out_for() -> None:
+    sheet = new_sheet(title="Tall", about=ABOUT, theme=theme.LIGHT, height=787)
+    sheet.add(trace("scatter", x=[1, 2], y=[3, 4]))
+    assert "height:787px" in report(export.Figure("Tall", sheet.drawn(alt="")))
+
+
 def test_an_empty_figure_says_why() -> None:
     empty = empty_figure(title="Front", about=ABOUT, theme=theme.LIGHT, reason="Nothing fits: raise the PEs.")
     text = report(export.Figure("Front", empty))
