@@ -25,7 +25,7 @@ from ui import link, loaded, pages
 from ui.app_state import AppState
 
 PAGE_NAMES = [page.name for page in pages.available()]
-N_STATES = 42
+N_STATES = 28
 NO_NUMBER = re.compile(r"(?<![\w.'])-?(?:nan|inf|infinity)(?![\w'])", re.IGNORECASE)
 
 
