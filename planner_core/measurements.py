@@ -11,7 +11,7 @@ the share of the prediction that is communication is kept beside it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, Final
 
@@ -36,6 +36,7 @@ METRIC_WORDS: Final = {
     "itl": "time between tokens",
     "request": "whole static batch",
 }
+_PREDICTED: Final = {"itl": "ITL", "ttft": "TTFT", "request": "time of a whole static batch"}
 UNITS: Final = ("ms", "s", "tok/s", "tok/s/PE")
 PLACE: Final = "presets/measurements.json"
 
@@ -422,3 +423,39 @@ def summarize(comparisons: Iterable[Comparison]) -> tuple[Accuracy, ...]:
         )
         for (machine, metric), values in ratios.items()
     )
+
+
+def measured_line(machine: Machine) -> str:
+    """Return how far the published measurements on a machine are from the predictions, in one sentence.
+
+    Parameters
+    ----------
+    machine : Machine
+        As it is in force. One whose constants were changed was not measured, whatever its name.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> measured_line(load_preset("b200"))
+    'Measured on NVIDIA B200 180 GB, 8 to a node: 3.4 times the predicted ITL (1 published point).'
+    >>> measured_line(load_preset("sip128"))
+    'No published measurement of this machine.'
+    """
+    rows = [row for row in load_measurements() if row.machine.name == machine.name]
+    if not rows:
+        return "No published measurement of this machine."
+    if replace(machine, title=rows[0].machine.title) != rows[0].machine:
+        return f"No published measurement of this machine: {rows[0].machine.title} with other constants."
+    found = {item.metric: item for item in summarize(compare(row) for row in rows)}
+    parts = []
+    for metric, name in _PREDICTED.items():
+        if metric in found:
+            low, high = (f"{1.0 / ratio:#.2g}" for ratio in (found[metric].highest, found[metric].lowest))
+            times = low if low == high else f"{low} to {high}"
+            n_points = found[metric].count
+            points = f"{n_points} published point{'s' if n_points > 1 else ''}"
+            parts.append(f"{times} times the predicted {name} ({points})")
+    return f"Measured on {rows[0].machine.title}: {', '.join(parts)}."

@@ -12,7 +12,10 @@ from typing import Any
 import streamlit as st
 
 from planner_core.errors import Fault
-from ui import loaded, state, text
+from planner_core.run_spec import RunSpec
+from ui import loaded, plan_core, state, text
+
+_LOADED = "_planner_loaded_line"
 
 
 def page_head(title: str, summary: str = "") -> None:
@@ -24,12 +27,32 @@ def page_head(title: str, summary: str = "") -> None:
 
 def loaded_line() -> None:
     """Show which model, machine and targets are loaded, with the way in and out of review mode."""
+    left, right = st.columns([7, 1], vertical_alignment="center")
+    st.session_state[_LOADED] = left.empty()
+    refresh_loaded_line()
+    with right.container(horizontal=True, horizontal_alignment="right"):
+        st.button(
+            "Leave review" if state.current().review else "Review mode",
+            key="review_switch",
+            type="tertiary",
+            on_click=_toggle_review,
+        )
+
+
+def refresh_loaded_line(targets: RunSpec | None = None) -> None:
+    """Write the line again: a target that moves redraws its page alone, and the line is outside of the page.
+
+    Parameters
+    ----------
+    targets : RunSpec, optional
+        With the targets in force; those of the state by default.
+    """
     now = state.current()
     run_spec = loaded.run_spec(now.spec)
     entries = [
         ("Model", run_spec.model.name),
         ("Machine", run_spec.machine.title + (" (illustrative)" if run_spec.machine.illustrative else "")),
-        ("Targets", loaded.targets_line(run_spec)),
+        ("Targets", _targets_in_force(run_spec, targets or plan_core.in_force(now).spec)),
     ]
     if now.draft is not None:
         entries.append(("Draft", "has faults, not in force"))
@@ -38,15 +61,14 @@ def loaded_line() -> None:
         f"{text.htm(value)}</span></div>"
         for name, value in entries
     )
-    left, right = st.columns([7, 1], vertical_alignment="center")
-    left.html(f'<div class="planner-loaded" role="status" aria-label="Loaded run-spec">{cells}</div>')
-    with right.container(horizontal=True, horizontal_alignment="right"):
-        st.button(
-            "Leave review" if now.review else "Review mode",
-            key="review_switch",
-            type="tertiary",
-            on_click=_toggle_review,
-        )
+    line = f'<div class="planner-loaded" role="status" aria-label="Loaded run-spec">{cells}</div>'
+    st.session_state[_LOADED].html(line)
+
+
+def _targets_in_force(own: RunSpec, moved: RunSpec) -> str:
+    """Return the targets in force, and whether they were moved from what the run-spec says."""
+    said = loaded.targets_line(moved)
+    return said if said == loaded.targets_line(own) else f"{said} (moved)"
 
 
 def _toggle_review() -> None:

@@ -27,7 +27,7 @@ from planner_core.serving_plan import (
     upper_frontier,
 )
 from ui import loaded
-from ui.app_state import ParallelConfig, PlanSettings
+from ui.app_state import AppState, ParallelConfig, PlanSettings
 
 FP8_BYTES: Final = 1
 OVERLAYS: Final = {
@@ -65,6 +65,15 @@ class Question:
             if value is not None and "objective" not in document:
                 document[name] = value
         return document
+
+
+def in_force(now: AppState) -> Question:
+    """Return what a state asks: its run-spec, with the targets as they were moved."""
+    return Question(
+        document=loaded.canonical(now.spec),
+        itl_ceiling_ms=now.plan.itl_ceiling_ms,
+        prefill_itps_floor=now.plan.prefill_itps_floor,
+    )
 
 
 @lru_cache(maxsize=512)

@@ -6,6 +6,7 @@ import json
 
 import streamlit as st
 
+from planner_core.measurements import measured_line
 from planner_core.reports import plan_document
 from planner_core.run_spec import RunSpec
 from planner_core.serving_plan import BucketPlan, PlanRow
@@ -143,6 +144,7 @@ def _recommendation(asked: Question, bucket: BucketPlan, other: tuple[Question, 
         said = f"Targets in force: {plan_words.targets(asked.spec, bucket.context_tokens)}."
         st.html(f'<div class="planner-quiet">{text.htm(said)}</div>')
         layout.facts(plan_words.facts(bucket, bucket.selected))
+        _measured(asked.spec)
     if other is None:
         return
     question, name = other
@@ -153,6 +155,15 @@ def _recommendation(asked: Question, bucket: BucketPlan, other: tuple[Question, 
         layout.facts(entries)
     else:
         layout.lines([f"{plan_words.recommendation(beside)} {beside.why}"], none="")
+
+
+def _measured(spec: RunSpec) -> None:
+    """Show how far the machine's published measurements are from the predictions, with the way to them."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        said = text.htm(measured_line(spec.machine))
+        st.html(f'<div class="planner-quiet">{said}</div>', width="content")
+        if "method" in {page.name for page in pages.available()}:
+            st.page_link("pages/method/page.py", label="Method", query_params=state.query())
 
 
 def _why(bucket: BucketPlan) -> None:
@@ -277,6 +288,7 @@ def _sections(asked: Question, other: tuple[Question, str] | None, tokens: int) 
     )
     sections: list[export.Section] = [
         export.Paragraph(plan_words.recommendation(bucket), "Recommendation"),
+        export.Paragraph(measured_line(asked.spec.machine), "Against published measurements"),
         export.Paragraph(" ".join([_in_words(bucket), *bucket.advice]), "Why this one"),
     ]
     if other:
@@ -333,6 +345,7 @@ def body() -> None:
     with head:
         layout.page_head("Serving plan", "One node, colocated: which config to serve with, and why.")
     asked = _controls(spec)
+    layout.refresh_loaded_line(asked.spec)
     other = _other(asked)
     with corner, layout.controls("plan_head"):
         row = st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="bottom")

@@ -6,12 +6,15 @@ Refuses: numbers of its own.
 
 from __future__ import annotations
 
+from textwrap import wrap
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from planner_core.cli.arguments import short_tokens
 from planner_core.cli.terminal import table
 from planner_core.fit_limits import FitLimits
+from planner_core.measurements import measured_line
 from planner_core.memory_layout import MemoryLayout
 from planner_core.run_spec import RunSpec
 from planner_core.serving_plan import BucketPlan, OperatingPoint, PlanRow, ServingPlan
@@ -116,6 +119,8 @@ def plan_lines(spec: RunSpec, plan: ServingPlan) -> list[str]:
         "Of the rows that meet the targets the one with the most tput/node is selected (a tie: the smaller",
         "CP); if none does, the one with the lowest TTFT. To open one:",
         f"  planner cell SPEC --tp {_first_tp(plan)} --cp 1 --bs 16 --ctx {plan.buckets[0].context_tokens}",
+        "",
+        *wrap(f"{measured_line(spec.machine)} To see each with its source: planner accuracy.", width=105),
     ]
     return lines
 

@@ -47,6 +47,21 @@ def test_the_recommendation_is_the_reference() -> None:
     assert "TP4: 26,800\u00a0tok/s a node (\u22124.70%); TTFT 0.32 s is over 0.27 s by 18.3%" in shown
 
 
+def test_the_head_shows_the_targets_that_are_in_force() -> None:
+    assert "ITL at most 50\u00a0ms, prefill at least 30,000\u00a0tok/s</bdi>" in html_of(opened())
+    at = opened(itl_ceiling_ms=24.0)
+    moved = "ITL at most 24\u00a0ms, prefill at least 30,000\u00a0tok/s (moved)</bdi>"
+    assert moved in html_of(at)
+    at.button(key="plan_own_targets").click().run()
+    assert moved not in html_of(at)
+
+
+def test_measurements_of_the_machine_stand_beside_the_recommendation() -> None:
+    assert "Measured on AWS Trainium2" in html_of(opened())
+    edited = {**SPEC, "hardware": {**loaded.preset_hardware_json("trn2"), "hbm_bytes_per_s": 1e12}}
+    assert "with other constants" in html_of(opened(edited))
+
+
 def test_the_table_holds_every_config_with_the_core_numbers() -> None:
     at = opened()
     (bucket,) = plan_serving(loaded.run_spec(SPEC), buckets=[8192]).buckets

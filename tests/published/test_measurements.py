@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 
 from planner_core.errors import InvalidSpec
+from planner_core.hardware import Machine
+from planner_core.hardware_file import load_preset
 from planner_core.measurements import (
     METRICS,
     Comparison,
     Measurement,
     compare,
     load_measurements,
+    measured_line,
     parse_measurements,
     shipped_comparisons,
     summarize,
@@ -185,3 +188,21 @@ def test_every_fault_is_told_at_once() -> None:
     with pytest.raises(InvalidSpec) as caught:
         parse_measurements(changed(machine="h300", model="gpt-2", source="memory"))
     assert len(caught.value.faults) == 3
+
+
+def test_a_machine_is_told_with_the_measurements_it_has() -> None:
+    machine = load_preset("h100-sxm")
+    ratios = [item.measured_s / item.predicted_s for item in shipped_comparisons() if _is_itl(item, machine)]
+    said = measured_line(machine)
+    assert f"{min(ratios):#.2g} to {max(ratios):#.2g} times the predicted ITL ({len(ratios)} publ" in said
+    assert measured_line(replace(machine, title="ours")) == said
+    assert measured_line(load_preset("sip128")) == "No published measurement of this machine."
+
+
+def test_a_machine_with_other_constants_was_not_measured() -> None:
+    changed = replace(load_preset("h100-sxm"), hbm_bytes_per_s=1e12)
+    assert measured_line(changed).startswith("No published measurement of this machine: NVIDIA H100")
+
+
+def _is_itl(item: Comparison, machine: Machine) -> bool:
+    return item.measurement.metric == "itl" and item.measurement.machine == machine
