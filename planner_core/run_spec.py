@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from planner_core.errors import Fault, InvalidSpec, UnsupportedModel, shorten
+from planner_core.file_kinds import Kind, require_kind
 from planner_core.hardware import Machine
 from planner_core.hardware_file import hardware_to_json, parse_hardware
 from planner_core.hf_config import parse_config
@@ -207,10 +208,15 @@ def _warnings(configs: tuple[ConfigFields, ...], *, model: ModelArch, machine: M
     return tuple(warnings)
 
 
+_KINDS: Final[Mapping[str, Kind]] = {"hf_config": "model", "hardware": "machine"}
+
+
 def _referenced(value: object, *, field_name: str, resolve: Resolver) -> Mapping[str, Any]:
     """Return the JSON that a field holds or names."""
     found = value if isinstance(value, Mapping) else resolve(field_name, str(value))
-    return require_object(dict(found) if isinstance(found, Mapping) else found, where=field_name)
+    document = require_object(dict(found) if isinstance(found, Mapping) else found, where=field_name)
+    require_kind(document, wanted=_KINDS[field_name], where=field_name)
+    return document
 
 
 def _label(given: str, *, reference: object, otherwise: str) -> str:
@@ -279,6 +285,8 @@ def parse_run_spec(source: Mapping[str, Any], *, resolve: Resolver) -> RunSpec:
     UnsupportedModel
         Where that is all that is wrong.
     """
+    if isinstance(source, Mapping):
+        require_kind(source, wanted="run-spec", where="run-spec")
     fields, layout_faults = read_layout(source, layout=SpecFields)
     faults = _Faults(layout_faults)
     raw = source if isinstance(source, Mapping) else {}

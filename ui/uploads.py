@@ -1,6 +1,6 @@
 """Uploaded files to one run-spec document that stands on its own.
 
-Owns: telling a run-spec, a machine and a `config.json` apart, and putting each where the run-spec names it.
+Owns: which uploads make a run-spec together, and putting each where the run-spec names it.
 Refuses: paths: only the last part of one is compared, and only with the names of the uploads.
 """
 
@@ -10,23 +10,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, Literal
+from typing import Any
 
 from planner_core.errors import Fault, InvalidSpec, shorten
+from planner_core.file_kinds import Kind, kind_of
 from planner_core.strict_json import MAX_BYTES, load_json, require_object
-
-Kind = Literal["run-spec", "machine", "model"]
-_RUN_SPEC_KEYS = ("hf_config", "hardware")
-_MACHINE_KEYS = ("peak_flops_per_s", "hbm_bytes_per_s", "tiers")
-_MODEL_KEYS = (
-    "architectures",
-    "model_type",
-    "hidden_size",
-    "num_hidden_layers",
-    "text_config",
-    "n_embd",
-    "d_model",
-)
 
 
 @dataclass(frozen=True)
@@ -50,12 +38,9 @@ def read_upload(name: str, data: str | bytes) -> Upload:
     document = require_object(
         _finite(load_json(data, where=shown, max_bytes=MAX_BYTES, allow_non_finite=True)), where=shown
     )
-    if any(key in document for key in _RUN_SPEC_KEYS):
-        return Upload(name, "run-spec", document)
-    if any(key in document for key in _MACHINE_KEYS):
-        return Upload(name, "machine", document)
-    if any(key in document for key in _MODEL_KEYS):
-        return Upload(name, "model", document)
+    kind = kind_of(document)
+    if kind is not None:
+        return Upload(name, kind, document)
     raise InvalidSpec(
         [
             Fault(

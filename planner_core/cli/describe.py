@@ -21,6 +21,7 @@ from planner_core.cli.arguments import (
 )
 from planner_core.cli.model_text import machine_lines, machines_lines, model_lines
 from planner_core.cli.terminal import print_json, say
+from planner_core.file_kinds import require_kind
 from planner_core.hardware import Machine
 from planner_core.hardware_file import (
     hardware_to_json,
@@ -35,7 +36,7 @@ from planner_core.reports import model_document
 from planner_core.run_spec import parse_run_spec
 from planner_core.shipped_files import shipped_root
 from planner_core.spec_files import file_resolver
-from planner_core.strict_json import MAX_CONFIG_BYTES
+from planner_core.strict_json import MAX_CONFIG_BYTES, clean_text
 from planner_core.workload import PHASES
 
 
@@ -44,10 +45,15 @@ def _model_name(path: Path) -> str:
     return path.resolve().parent.name if path.stem == "config" else path.stem
 
 
+def _shown(path: str) -> str:
+    return clean_text(path)[:200]
+
+
 def run_parse(config_text: str, *, as_json: bool) -> int:
     """Describe a config.json."""
     path = preset_or_path(config_text, kind="models")
     config = read_object(path, allow_non_finite=True, max_bytes=MAX_CONFIG_BYTES)
+    require_kind(config, wanted="model", where=_shown(config_text))
     model = parse_config(config, name=_model_name(path))
     if as_json:
         print_json(model_document(model))
@@ -77,7 +83,9 @@ def _machine(name: str) -> Machine:
     path = preset_or_path(name, kind="hardware")
     if "/" not in name and not name.endswith(".json") and not path.exists():
         return load_preset(name)  # its refusal names the machines
-    return parse_hardware(read_object(path))
+    document = read_object(path)
+    require_kind(document, wanted="machine", where=_shown(name))
+    return parse_hardware(document)
 
 
 def run_oracle_command(source: str, *, context: str | None, batch: str, phase: str, as_json: bool) -> int:
@@ -110,6 +118,7 @@ def _model_and_config(source: str) -> tuple[ModelArch, dict[str, object]]:
     path = preset_or_path(source, kind=kind)
     found = read_object(path, allow_non_finite=True, max_bytes=MAX_CONFIG_BYTES)
     if "hf_config" not in found:
+        require_kind(found, wanted="model", where=_shown(source))
         return parse_config(found, name=_model_name(path)), found
     spec = parse_run_spec(read_object(path), resolve=file_resolver(path))
     return spec.model, dict(spec.hf_config)

@@ -44,7 +44,7 @@ def advice_to_fit(spec: RunSpec, rows: Sequence[PlanRow]) -> tuple[str, ...]:
     """Say what would fit where nothing does."""
     if not rows:
         return ("A smaller TP in the machine's tp_grid, or a machine with more PEs a node.",)
-    best = max(rows, key=lambda row: (row.longest_context_tokens, row.tp), default=None)
+    best = max(rows, key=lambda row: (row.longest_context_tokens or 0, row.tp), default=None)
     advice = []
     if best is not None and best.longest_context_tokens:
         advice.append(f"A shorter context: {best.label()} fits up to {best.longest_context_tokens} tokens.")

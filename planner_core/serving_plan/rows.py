@@ -48,8 +48,9 @@ class PlanRow:
         Decode step [B]; at the smallest batch where nothing fits.
     prefill_fits : bool
         Whether a prefill of the bucket fits beside the batch.
-    longest_context_tokens : int
-        Where nothing fits, the longest context (in steps of 1k) whose smallest batch does; 0 if none.
+    longest_context_tokens : int, optional
+        Where nothing fits, the longest context (in steps of 1k) whose smallest batch does; 0 if none. None
+        where a batch fits: then it is not looked for.
     """
 
     context_tokens: int
@@ -66,7 +67,7 @@ class PlanRow:
     meets_ttft: bool
     memory_bytes_per_pe: float
     prefill_fits: bool
-    longest_context_tokens: int
+    longest_context_tokens: int | None
 
     @property
     def fits(self) -> bool:
@@ -281,7 +282,7 @@ def plan_rows(
                 memory_bytes_per_pe=float(total[i, j]),
                 prefill_fits=bool(fits[i, j] and prefill_fits[i, j]),
                 longest_context_tokens=(
-                    0 if fits[i, j] else _longest_context(spec, pair=pair, below_tokens=tokens)
+                    None if fits[i, j] else _longest_context(spec, pair=pair, below_tokens=tokens)
                 ),
             )
             for j, pair in enumerate(configs)

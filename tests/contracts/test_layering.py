@@ -16,8 +16,8 @@ CORE = ROOT / "planner_core"
 ROWS = (
     {"units", "errors", "shipped_files"},
     {"model_arch", "hardware", "parallelism", "workload"},
-    {"strict_json", "json_fields", "csv_text", "preset_files", "spec_files", "run_spec_layout"}
-    | {"hf_config", "hardware_file", "collectives", "shards", "legal_degrees"},
+    {"strict_json", "json_fields", "csv_text", "preset_files", "spec_files", "file_kinds"}
+    | {"run_spec_layout", "hf_config", "hardware_file", "collectives", "shards", "legal_degrees"},
     {"stage_latencies", "memory_layout"},
     {"run_spec", "serving_plan", "fit_limits", "auto_explore", "oracle", "measurements"},
     {"artifacts", "plan_artifacts", "reports", "figures"},
