@@ -87,7 +87,7 @@ def test_importing_the_planner_does_not_import_torch() -> None:
 def test_without_torch_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     config = SMALL_CONFIGS["llama"]
-    with pytest.raises(OracleUnavailable, match=r"pip install 'inference-planner\[oracle\]'") as caught:
+    with pytest.raises(OracleUnavailable, match=r"pip install -r requirements-torch\.txt") as caught:
         run_oracle(model=parse_config(config), config=config, context_tokens=48)
     assert isinstance(caught.value, PlannerError)
     assert caught.value.kind == "oracle_unavailable"
