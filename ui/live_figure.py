@@ -25,6 +25,7 @@ from ui.assets import asset
 
 _EXPORT_WIDTH: Final = 1600
 _HEIGHT: Final = 450
+_NARROW_BELOW_PX: Final = 600
 
 _figure = st.components.v2.component(
     "planner_live_figure",
@@ -53,6 +54,7 @@ def show_live_figure(
     height: int = _HEIGHT,
     revision: str = "",
     on_pick: Callable[[int], None] | None = None,
+    narrow: Drawn | None = None,
 ) -> None:
     """Show a figure, with PNG and SVG downloads under it, or say why there is nothing to show.
 
@@ -70,6 +72,8 @@ def show_live_figure(
         Zoom and camera are kept while this stays.
     on_pick : callable, optional
         Called with the `customdata` of a clicked point that has one.
+    narrow : Drawn, optional
+        The same traces laid out for a narrow screen, at a height of its own.
     """
     if drawn.empty:
         layout.empty("Nothing to draw", drawn.empty)
@@ -90,9 +94,16 @@ def show_live_figure(
             "height": height,
             "width": _EXPORT_WIDTH,
             "buttons": not state.current().review,
+            "narrow_below": _NARROW_BELOW_PX,
+            "narrow": None if narrow is None else plotly.io.to_json(_changes(drawn, narrow), validate=False),
         },
         on_picked_change=_picker(key, on_pick, of_chart=False),
     )
+
+
+def _changes(drawn: Drawn, narrow: Drawn) -> dict[str, Any]:
+    """Return the parts of a figure's layout that another layout of its traces has otherwise."""
+    return {name: value for name, value in narrow.layout.items() if value != drawn.layout.get(name)}
 
 
 def _picker(key: str, on_pick: Callable[[int], None] | None, *, of_chart: bool) -> Callable[[], None]:

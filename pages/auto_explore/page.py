@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import streamlit as st
 
@@ -60,8 +61,11 @@ def _revision(asked: Question) -> str:
     return f"{asked.document} {asked.phase}"
 
 
-def _pareto_figure(asked: Question, result: ExploreResult, row: int | None, look: theme.Theme) -> Drawn:
-    draw = pareto_3d if state.current().explore.view == "3-D" else pareto_projections
+def _pareto_figure(
+    asked: Question, result: ExploreResult, row: int | None, look: theme.Theme, *, n_columns: int = 3
+) -> Drawn:
+    is_scene = state.current().explore.view == "3-D"
+    draw = pareto_3d if is_scene else partial(pareto_projections, n_columns=n_columns)
     return draw(
         front=result.pareto,
         cloud=explore_core.cloud(asked, result),
@@ -78,6 +82,7 @@ def _panel_figure(
     look: theme.Theme,
     *,
     summary: bool = True,
+    n_columns: int = 3,
 ) -> Drawn:
     return sensitivity_panel(
         rows=rows,
@@ -86,6 +91,8 @@ def _panel_figure(
         theme=look,
         budget_bytes=asked.machine.budget_bytes,
         summary=summary,
+        n_columns=n_columns,
+        is_moe=asked.spec.model.is_moe,
     )
 
 
@@ -208,6 +215,7 @@ def _pareto_tab(asked: Question, result: ExploreResult) -> None:
         height=_SCENE_HEIGHT if is_scene else _PROJECTIONS_HEIGHT,
         revision=_revision(asked),
         on_pick=explore_controls.pick_row,
+        narrow=None if is_scene else _pareto_figure(asked, result, row, theme.current(), n_columns=1),
     )
     _said(explore_words.why_not(result), _collectives_note(asked))
     explore_controls.put_table_selection(row)
@@ -255,6 +263,7 @@ def _sensitivity_tab(asked: Question, result: ExploreResult) -> None:
         name=_name(asked, "sensitivity"),
         height=_REVIEW_HEIGHT if state.current().review else _PANEL_HEIGHT,
         revision=_revision(asked),
+        narrow=_panel_figure(asked, config, rows, theme.current(), n_columns=1),
     )
     sentences = explore_words.knob_sentences(rows, baseline=config, baseline_latency_s=baseline.latency_s)
     layout.lines(list(sentences.values()), none="")
@@ -295,7 +304,7 @@ def _sections(asked: Question, result: ExploreResult) -> list[export.Section]:
         if config is not None:
             row = explore_core.row_on_front(result.pareto, config)
         sections += [
-            export.Figure("Pareto front", _pareto_figure(asked, result, row, theme.LIGHT)),
+            export.Figure("Pareto front", _pareto_figure(asked, result, row, theme.LIGHT, n_columns=1)),
             export.Table("Rows of the front", explore_tables.front_table(result.pareto)),
         ]
     else:

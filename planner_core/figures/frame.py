@@ -22,6 +22,8 @@ Trace = dict[str, Any]
 MODEL_LIMIT: Final = 40
 MACHINE_LIMIT: Final = 24
 LABEL_LIMIT: Final = 48
+NARROW_PX: Final = 360  # a telephone's width within the page's margins
+NARROW_CHARS: Final = 50  # of a label, in that width
 LOG_TICKS: Final = ",.3~r"
 # A legend along the foot of the figure, whatever its height: two lines at most, more scroll.
 LEGEND_BELOW: Final = {
@@ -34,6 +36,9 @@ LEGEND_BELOW: Final = {
     "maxheight": 56,
 }
 ROOM_FOR_LEGEND: Final = {"b": 112}
+# The same on a narrow sheet: five lines.
+NARROW_LEGEND: Final = {**LEGEND_BELOW, "maxheight": 130}
+ROOM_FOR_NARROW_LEGEND: Final = {"b": 190}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +174,9 @@ class Sheet:
         return Drawn(data=self.traces, layout=self.layout, alt=plain(alt))
 
 
-def new_sheet(*, title: str, about: FigureContext, theme: Theme, **layout: Any) -> Sheet:
+def new_sheet(
+    *, title: str, about: FigureContext, theme: Theme, is_narrow: bool = False, **layout: Any
+) -> Sheet:
     """Return an empty sheet with its title and theme.
 
     Parameters
@@ -180,6 +187,8 @@ def new_sheet(*, title: str, about: FigureContext, theme: Theme, **layout: Any) 
         The second line.
     theme : Theme
         Light or dark.
+    is_narrow : bool
+        Break the second line where a figure of `NARROW_PX` would cut it off.
     **layout
         More layout.
 
@@ -187,7 +196,8 @@ def new_sheet(*, title: str, about: FigureContext, theme: Theme, **layout: Any) 
     -------
     Sheet
     """
-    second = f"<span style='font-size:{SIZE_LABEL}px;color:{theme.muted}'>{about.line()}</span>"
+    line = wrapped(about.line(), width=NARROW_CHARS) if is_narrow else about.line()
+    second = f"<span style='font-size:{SIZE_LABEL}px;color:{theme.muted}'>{line}</span>"
     common = {"template": template(theme), "title": {"text": f"{title}<br>{second}"}}
     return Sheet({**common, **layout}, [])
 

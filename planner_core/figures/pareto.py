@@ -17,7 +17,10 @@ import numpy as np
 from planner_core.auto_explore import ConfigScore
 from planner_core.figures.frame import (
     LEGEND_BELOW,
+    NARROW_CHARS,
+    NARROW_LEGEND,
     ROOM_FOR_LEGEND,
+    ROOM_FOR_NARROW_LEGEND,
     Drawn,
     FigureContext,
     Sheet,
@@ -40,6 +43,7 @@ MAX_3D_CLOUD: Final = 400
 # lie beyond the frame, and a note counts them.
 FRAME_FACTOR: Final = 20.0
 MAX_NUMBERED_ROWS: Final = 15
+STACKED_HEIGHT: Final = 1000  # [px], within a page of A4
 # SVG markers are what costs time in a browser, so a projection draws one a cell of this grid and binding.
 CLOUD_CELLS: Final = 26
 RING_SHARE: Final = (
@@ -188,6 +192,7 @@ def pareto_projections(
     about: FigureContext,
     theme: Theme,
     baseline_row: int | None = None,
+    n_columns: int = 3,
 ) -> Drawn:
     """Draw the front against each pair of objectives, over the feasible cloud coloured by what binds.
 
@@ -203,6 +208,8 @@ def pareto_projections(
         Light or dark.
     baseline_row : int, optional
         The row to star.
+    n_columns : int
+        Charts side by side; 1 stacks them, for paper and for a telephone.
 
     Returns
     -------
@@ -213,16 +220,18 @@ def pareto_projections(
     if not rows:
         return empty_figure(title=title, about=about, theme=theme, reason=NO_FRONT)
     behind, note = _framed(cloud, rows)
+    is_narrow = n_columns == 1
     sheet = new_sheet(
         title=title,
         about=about,
         theme=theme,
-        legend=LEGEND_BELOW,
-        margin=ROOM_FOR_LEGEND,
-        height=540,
+        is_narrow=is_narrow,
+        legend=NARROW_LEGEND if is_narrow else LEGEND_BELOW,
+        margin={"t": 150, **ROOM_FOR_NARROW_LEGEND} if is_narrow else ROOM_FOR_LEGEND,
+        height=STACKED_HEIGHT if is_narrow else 540,
         hovermode="closest",
     )
-    lay_grid(sheet, titles=["", "", ""], n_columns=3, gap_x=0.09, gap_y=0.0, theme=theme)
+    lay_grid(sheet, titles=["", "", ""], n_columns=n_columns, gap_x=0.09, gap_y=0.09, theme=theme)
     groups = _by_binding(behind)
     everything = [*behind, *(score for _, score in rows)]
     for cell, ((x_title, x_of), (y_title, y_of)) in enumerate(_PROJECTIONS, start=1):
@@ -241,16 +250,16 @@ def pareto_projections(
             y=log_axis(title=y_title, values=[y_of(score) for score in everything]),
             cell=cell,
         )
-    _add_note(sheet, note, theme)
+    _add_note(sheet, note, theme, width=NARROW_CHARS if is_narrow else 70)
     return sheet.drawn(alt=_alt("Three charts", rows, cloud, baseline_row))
 
 
-def _add_note(sheet: Sheet, note: str, theme: Theme) -> None:
+def _add_note(sheet: Sheet, note: str, theme: Theme, *, width: int = 70) -> None:
     """Write a note at the top right, under the title's line."""
     if note:
         sheet.note(
             {
-                "text": wrapped(note, width=70),
+                "text": wrapped(note, width=width),
                 "align": "right",
                 "x": 1,
                 "y": 1,

@@ -14,7 +14,9 @@ from typing import Any, Final
 from planner_core.auto_explore import Config, ParallelismSensitivityRow
 from planner_core.figures.frame import (
     LEGEND_BELOW,
+    NARROW_LEGEND,
     ROOM_FOR_LEGEND,
+    ROOM_FOR_NARROW_LEGEND,
     Area,
     Drawn,
     FigureContext,
@@ -107,6 +109,7 @@ def sensitivity_panel(
     budget_bytes: float | None = None,
     n_columns: int = 3,
     summary: bool = True,
+    is_moe: bool = True,
 ) -> Drawn:
     """Draw five subplots, log/log, a knob each, on one latency scale.
 
@@ -126,6 +129,8 @@ def sensitivity_panel(
         3 puts the legend in the sixth cell; 1 suits a narrow page.
     summary : bool
         Whether the sixth cell tells the baseline's numbers and each knob's best value too.
+    is_moe : bool
+        Whether the model has experts; where it has none EP cuts its FFN, and the title says so.
 
     Returns
     -------
@@ -141,11 +146,14 @@ def sensitivity_panel(
     if not by_knob:
         reason = "There is no baseline to vary. Pick a row of the Pareto front."
         return empty_figure(title=title, about=about, theme=theme, reason=reason)
+    titles = KNOB_TITLES if is_moe else {**KNOB_TITLES, "ep": "EP, FFN cut over more ranks"}
+    is_narrow = n_columns == 1
     n_rows = -(-len(by_knob) // n_columns)
     sheet = new_sheet(
         title=title,
         about=about,
         theme=theme,
+        is_narrow=is_narrow,
         hovermode="closest",
         margin={"t": 100},
         height=140 + 320 * n_rows,
@@ -153,7 +161,7 @@ def sensitivity_panel(
     gaps = {"gap_x": 0.05, "gap_y": 0.18 if n_rows == 2 else 0.09}
     lay_grid(
         sheet,
-        titles=[KNOB_TITLES.get(knob, knob.upper()) for knob in by_knob],
+        titles=[titles.get(knob, knob.upper()) for knob in by_knob],
         n_columns=n_columns,
         **gaps,
         theme=theme,
@@ -182,7 +190,9 @@ def sensitivity_panel(
         if summary:
             _put_summary(sheet, last, by_knob, budget_bytes, theme)
     else:
-        sheet.layout |= {"legend": LEGEND_BELOW, "margin": {"t": 100, **ROOM_FOR_LEGEND}}
+        legend = {"legend": LEGEND_BELOW, "margin": {"t": 100, **ROOM_FOR_LEGEND}}
+        narrow = {"legend": NARROW_LEGEND, "margin": {"t": 130, **ROOM_FOR_NARROW_LEGEND}}
+        sheet.layout |= narrow if is_narrow else legend
     return sheet.drawn(alt=_alt(title, by_knob))
 
 

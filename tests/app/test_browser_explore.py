@@ -241,3 +241,22 @@ def test_the_report_opens_offline_with_both_tabs(server: Server, page: Page, tmp
     for words in ("Rows of the front", "TP32 CP2 FFN TP+CP TP outer", "Each knob alone", "flat-all-pes"):
         expect(page.get_by_text(words).first).to_be_attached()
     page.context.set_offline(False)
+
+
+def test_a_narrow_screen_stacks_the_projections_and_a_wide_one_sets_them_apart(
+    server: Server, page: Page
+) -> None:
+    lefts = f"""() => {{ const sheet = document.querySelector("{PLOT}")._fullLayout;
+        return [sheet.xaxis, sheet.xaxis2, sheet.xaxis3].map((axis) => axis.domain[0]); }}"""
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(server, page)
+    wait_plot(page)
+    assert page.evaluate(lefts) == [0, 0, 0]
+    assert page.locator(f"{PLOT} .modebar-btn").count() == 0
+    page.set_viewport_size({"width": 1600, "height": 900})
+    page.wait_for_function(
+        f"document.querySelector('{PLOT}')._fullLayout.xaxis2.domain[0] > 0.2", timeout=LIMIT_MS
+    )
+    first, second, third = page.evaluate(lefts)
+    assert first < second < third
+    assert page.locator(f"{PLOT} .modebar-btn").count() > 0

@@ -117,3 +117,24 @@ def test_an_empty_front_says_why_and_what_to_change(draw: Any, about: FigureCont
     assert "Allow more PEs" in drawn.empty
     assert "No config fits" in drawn.figure.layout.annotations[0].text.replace("<br>", " ")
     assert not drawn.figure.data
+
+
+def test_stacked_projections_have_the_same_traces_one_below_the_other(
+    swept: Swept, about: FigureContext
+) -> None:
+    beside, stacked = projections(swept, about), projections(swept, about, n_columns=1)
+    assert stacked["data"] == beside["data"]
+    axes = [stacked["layout"][name] for name in ("xaxis", "xaxis2", "xaxis3")]
+    assert all(axis["domain"] == [0.0, 1.0] for axis in axes)
+    feet = [stacked["layout"][name]["domain"][0] for name in ("yaxis", "yaxis2", "yaxis3")]
+    assert feet == sorted(feet, reverse=True)
+    assert len(set(feet)) == 3
+
+
+def test_a_note_on_a_stacked_sheet_lies_below_the_title(swept: Swept, about: FigureContext) -> None:
+    slow = replace(swept.cloud[0], latency_s=swept.front[-1].latency_s * 1e4)
+    layout = projections(swept, about, cloud=[*swept.cloud, slow], n_columns=1)["layout"]
+    (note,) = [one["text"] for one in layout["annotations"]]
+    assert "lie beyond" in note
+    n_lines = note.count("<br>") + layout["title"]["text"].count("<br>") + 2
+    assert layout["margin"]["t"] >= 25 * n_lines

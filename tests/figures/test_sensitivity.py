@@ -154,3 +154,15 @@ def test_one_column_for_a_narrow_page(swept: Swept, about: FigureContext) -> Non
     layout = panel(swept, about, n_columns=1)["layout"]
     assert len({tuple(layout[f"xaxis{cell or ''}"]["domain"]) for cell in ("", 2, 3, 4, 5)}) == 1
     assert layout["legend"]["orientation"] == "h"
+
+
+@pytest.mark.parametrize("is_moe", [True, False])
+def test_ep_of_a_model_without_experts_says_what_it_cuts(
+    swept: Swept, about: FigureContext, is_moe: bool
+) -> None:
+    drawn = sensitivity_panel(
+        rows=swept.rows, baseline=swept.baseline, about=about, theme=LIGHT, is_moe=is_moe
+    )
+    titles = [note["text"] for note in drawn.layout["annotations"]]
+    assert ("EP, expert parallel" in titles) == is_moe
+    assert ("EP, FFN cut over more ranks" in titles) != is_moe

@@ -18,24 +18,42 @@ function listen(host, state) {
   });
 }
 
+const isNarrow = (host, data) => host.clientWidth > 0 && host.clientWidth < data.narrow_below;
+
+// A width that crosses the limit redraws: other places for the charts, and no tool buttons over the title.
+function resized(host, state, library) {
+  if (!host.offsetParent) return;
+  if (isNarrow(host, state.data) !== state.narrow) {
+    state.wanted = state.data;
+    draw(host, state);
+  } else {
+    library.Plots.resize(host);
+  }
+}
+
 async function draw(host, state) {
   if (state.busy) return;
   state.busy = true;
   try {
     while (state.wanted) {
-      const { figure, chunk, height } = state.wanted;
+      const { figure, chunk } = (state.data = state.wanted);
       state.wanted = null;
       const library = await plotly(chunk);
       const parsed = JSON.parse(figure);
-      const layout = { ...parsed.layout, autosize: true, height };
+      const narrow = (state.narrow = isNarrow(host, state.data));
+      const changes = narrow && state.data.narrow ? JSON.parse(state.data.narrow) : {};
+      const height = changes.height || state.data.height;
+      const layout = { ...parsed.layout, ...changes, autosize: true, height };
+      host.style.minHeight = height + "px";
       delete layout.width;
       const config = { displaylogo: false, showSendToCloud: false, responsive: true,
+        displayModeBar: narrow ? false : "hover",
         modeBarButtonsToRemove: ["toImage", "select2d", "lasso2d", "autoScale2d", "resetCameraLastSave3d"] };
       await library.react(host, parsed.data, layout, config);
       if (!state.listening) {
         state.listening = true;
         listen(host, state);
-        new ResizeObserver(() => host.offsetParent && library.Plots.resize(host)).observe(host);
+        new ResizeObserver(() => resized(host, state, library)).observe(host);
       }
     }
   } catch (error) {
@@ -51,7 +69,8 @@ function buttons(root, host, data) {
     const format = button.dataset.format;
     button.setAttribute("aria-label", "Download figure as " + format.toUpperCase() + ": " + data.label);
     button.onclick = () => window.Plotly && window.Plotly.downloadImage(host, {
-      format, filename: data.filename, width: data.width, height: data.height, scale: format === "png" ? 2 : 1 });
+      format, filename: data.filename, height: parseFloat(host.style.minHeight),
+      width: isNarrow(host, data) ? data.narrow_below : data.width, scale: format === "png" ? 2 : 1 });
   });
   root.querySelector(".planner-figure-buttons").hidden = !data.buttons;
 }
@@ -63,7 +82,6 @@ export default function ({ parentElement, data, setTriggerValue }) {
     state = {};
     drawn.set(host, state);
   }
-  host.style.minHeight = data.height + "px";
   host.setAttribute("aria-label", data.alt);
   state.trigger = setTriggerValue;
   state.wanted = data;
