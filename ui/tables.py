@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import pandas as pd
 import streamlit as st
 
 from planner_core.csv_text import csv_text
 from ui import state, text
+
+_SHORT_CHARS: Final = 16
 
 
 def csv_bytes(frame: pd.DataFrame) -> bytes:
@@ -68,19 +70,7 @@ def show_table(
     settled = columns or {}
     settings = {column: _column(frame[column], column) for column in frame.columns if column not in settled}
     settings.update(settled)
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.subheader(title, anchor=False, width="content")
-        if not state.current().review:
-            st.download_button(
-                "CSV",
-                data=lambda: csv_bytes(frame),
-                file_name=text.file_name(*name, extension="csv"),
-                mime="text/csv",
-                key=f"{key}_csv",
-                type="tertiary",
-                on_click="ignore",
-                help=f"Download this table as CSV: {title}",
-            )
+    _head(frame, key=key, title=title, name=name)
     options: dict[str, Any] = {}
     if on_select != "ignore":
         options = {"on_select": on_select, "selection_mode": selection_mode}
@@ -96,6 +86,52 @@ def show_table(
         placeholder="",
         **options,
     )
+
+
+def show_wrapped(frame: pd.DataFrame, *, key: str, title: str, name: Sequence[object]) -> None:
+    """Show a table of text with every cell in full, its long ones over several lines, and a CSV download.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Text alone; the first column names the row.
+    key, title, name
+        As for `show_table`.
+    """
+    _head(frame, key=key, title=title, name=name)
+    head = "".join(f'<th scope="col">{text.htm(str(column))}</th>' for column in frame.columns)
+    rows = "".join(
+        f'<tr><th scope="row">{text.htm(str(first))}</th>'
+        + "".join(f"<td{_kind(str(value))}>{text.htm(str(value))}</td>" for value in rest)
+        + "</tr>"
+        for first, *rest in frame.itertuples(index=False, name=None)
+    )
+    st.html(
+        '<div class="planner-wide"><table class="planner-grid">'
+        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _kind(value: str) -> str:
+    """Return the class of a cell that stays on one line: a number with its unit, a date."""
+    return ' class="short"' if len(value) <= _SHORT_CHARS else ""
+
+
+def _head(frame: pd.DataFrame, *, key: str, title: str, name: Sequence[object]) -> None:
+    """Show a table's title and its CSV download."""
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.subheader(title, anchor=False, width="content")
+        if not state.current().review:
+            st.download_button(
+                "CSV",
+                data=lambda: csv_bytes(frame),
+                file_name=text.file_name(*name, extension="csv"),
+                mime="text/csv",
+                key=f"{key}_csv",
+                type="tertiary",
+                on_click="ignore",
+                help=f"Download this table as CSV: {title}",
+            )
 
 
 def _rounded(frame: pd.DataFrame, *, settled: Collection[str]) -> pd.DataFrame:

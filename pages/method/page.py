@@ -170,25 +170,20 @@ def main() -> None:
             sections=lambda: _sections(machine),
             name=(spec.model.name, machine.name, "method"),
         )
+    if machine.illustrative:
+        layout.empty(
+            "This machine does not exist", "Its constants are made up, for studies of an architecture."
+        )
+    tables.show_wrapped(
+        constants_table(machine),
+        key="method_constants",
+        title="Constants of the loaded machine",
+        name=(machine.name, "constants"),
+    )
     left, right = st.columns([1, 1], gap="large")
     with left:
         _formulas()
     with right:
-        if machine.illustrative:
-            layout.empty(
-                "This machine does not exist", "Its constants are made up, for studies of an architecture."
-            )
-        tables.show_table(
-            constants_table(machine),
-            key="method_constants",
-            title="Constants of the loaded machine",
-            name=(machine.name, "constants"),
-            height="content",
-            columns={
-                "Value": st.column_config.TextColumn("Value", alignment="right"),
-                "Source": st.column_config.TextColumn("Source", width="large"),
-            },
-        )
         st.subheader("What is not modelled", anchor=False)
         layout.lines(method_text.NOT_MODELLED, none="")
         _accuracy()
