@@ -36,7 +36,7 @@ METRIC_WORDS: Final = {
     "itl": "time between tokens",
     "request": "whole static batch",
 }
-_PREDICTED: Final = {"itl": "ITL", "ttft": "TTFT", "request": "time of a whole static batch"}
+_SHORT_WORDS: Final = {"itl": "ITL", "ttft": "TTFT", "request": "whole static batch"}
 UNITS: Final = ("ms", "s", "tok/s", "tok/s/PE")
 PLACE: Final = "presets/measurements.json"
 
@@ -440,7 +440,7 @@ def measured_line(machine: Machine) -> str:
     Examples
     --------
     >>> measured_line(load_preset("b200"))
-    'Measured on NVIDIA B200 180 GB, 8 to a node: 3.4 times the predicted ITL (1 published point).'
+    'Measured over predicted, on NVIDIA B200 180 GB, 8 to a node: ITL 3.4 times (1 point).'
     >>> measured_line(load_preset("sip128"))
     'No published measurement of this machine.'
     """
@@ -451,11 +451,10 @@ def measured_line(machine: Machine) -> str:
         return f"No published measurement of this machine: {rows[0].machine.title} with other constants."
     found = {item.metric: item for item in summarize(compare(row) for row in rows)}
     parts = []
-    for metric, name in _PREDICTED.items():
+    for metric, name in _SHORT_WORDS.items():
         if metric in found:
             low, high = (f"{1.0 / ratio:#.2g}" for ratio in (found[metric].highest, found[metric].lowest))
             times = low if low == high else f"{low} to {high}"
-            n_points = found[metric].count
-            points = f"{n_points} published point{'s' if n_points > 1 else ''}"
-            parts.append(f"{times} times the predicted {name} ({points})")
-    return f"Measured on {rows[0].machine.title}: {', '.join(parts)}."
+            points = f"{found[metric].count} point{'s' if found[metric].count > 1 else ''}"
+            parts.append(f"{name} {times} times ({points})")
+    return f"Measured over predicted, on {rows[0].machine.title}: {', '.join(parts)}."

@@ -22,8 +22,8 @@ _RUNNERS_UP = 4
 
 
 def per_node(rate: float) -> str:
-    """Return a node's throughput."""
-    return f"{text.sig(rate)}{text.NBSP}tok/s"
+    """Return a node's throughput, in the digits that the reason and the command line give it."""
+    return f"{rate:,.0f}{text.NBSP}tok/s"
 
 
 def replicas(row: PlanRow) -> str:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from planner_core.errors import Fault, PlannerError
 from planner_core.hardware_file import preset_hardware_json
-from ui import guard, layout, loaded, spec_editor, spec_summary, state, text, uploads, widgets
+from ui import guard, layout, loaded, plan_core, spec_editor, spec_summary, state, text, uploads, widgets
 
 _INLINE = "(given in the run-spec)"
 _JSON_HEIGHT = 400
@@ -237,6 +237,19 @@ def _targets_part(document: dict[str, Any], found: tuple[Fault, ...]) -> None:
                 found,
                 help="F means a TTFT of at most S/F seconds at a context of S tokens",
             )
+            _ttft_note(found)
+
+
+def _ttft_note(found: tuple[Fault, ...]) -> None:
+    """Say which TTFT the floor in force allows, at the shortest and the longest context of a plan."""
+    spec = loaded.run_spec(state.current().spec)
+    floor = spec.prefill_tokens_per_s_floor
+    if floor is None or found:
+        return
+    lengths = plan_core.buckets_of(spec)
+    ends = dict.fromkeys((lengths[0], lengths[-1]))
+    said = ", ".join(f"{text.seconds(tokens / floor)} at {text.context(tokens)}" for tokens in ends)
+    st.html(f'<div class="planner-quiet">TTFT at most {text.htm(said)}</div>')
 
 
 def _precision_part(document: dict[str, Any], found: tuple[Fault, ...]) -> None:

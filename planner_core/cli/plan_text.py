@@ -83,7 +83,7 @@ def _pick(row: PlanRow, *, sla_met: bool) -> str:
     replicas = f"{row.replicas_per_node} replica{'s' if row.replicas_per_node > 1 else ''}"
     return (
         f"{row.label()}, {replicas} a node, batch {row.batch} each, TTFT {row.ttft_s:.2f} s, "
-        f"{row.tokens_per_s_per_node:.0f} tok/s a node, sla_met={sla_met}"
+        f"{row.tokens_per_s_per_node:,.0f} tok/s a node, sla_met={sla_met}"
     )
 
 

@@ -36,8 +36,8 @@ def s_text(seconds: float) -> str:
 
 
 def rate_text(tokens_per_s: float) -> str:
-    """Return a throughput as the tables print it: "6288 tok/s"."""
-    return f"{tokens_per_s:.0f} tok/s"
+    """Return a throughput in whole tokens: "6,288 tok/s"."""
+    return f"{tokens_per_s:,.0f} tok/s"
 
 
 def advice_to_fit(spec: RunSpec, rows: Sequence[PlanRow]) -> tuple[str, ...]:
@@ -47,7 +47,7 @@ def advice_to_fit(spec: RunSpec, rows: Sequence[PlanRow]) -> tuple[str, ...]:
     best = max(rows, key=lambda row: (row.longest_context_tokens or 0, row.tp), default=None)
     advice = []
     if best is not None and best.longest_context_tokens:
-        advice.append(f"A shorter context: {best.label()} fits up to {best.longest_context_tokens} tokens.")
+        advice.append(f"A shorter context: {best.label()} fits up to {best.longest_context_tokens:,} tokens.")
     for name, trial in fp8_trials(spec):
         fitting = [row for row in _replan(trial, rows) if row.fits]
         if fitting:

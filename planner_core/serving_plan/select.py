@@ -182,7 +182,7 @@ def _misses(row: PlanRow, itl_limit_s: float | None, ttft_limit_s: float | None)
     if row.itl_s is None:
         short = row.binding.split(":")[1]
         longest = (
-            f"the longest context that fits is {row.longest_context_tokens} tokens"
+            f"the longest context that fits is {row.longest_context_tokens:,} tokens"
             if row.longest_context_tokens
             else "no context fits"
         )
@@ -257,6 +257,6 @@ def _runner_up(selected: PlanRow, meeting: Sequence[PlanRow]) -> str:
     runner = min(others, key=by_throughput)
     gap = 1.0 - runner.tokens_per_s_per_node / selected.tokens_per_s_per_node
     return (
-        f" The runner-up, {runner.label()}, gives {runner.tokens_per_s_per_node:.0f} "
+        f" The runner-up, {runner.label()}, gives {runner.tokens_per_s_per_node:,.0f} "
         f"({100.0 * gap:.3g}% less)."
     )

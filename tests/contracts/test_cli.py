@@ -65,7 +65,7 @@ def test_plan_text_has_a_row_a_config_and_says_how_to_read_the_pick(capsys, tmp_
     assert re.search(r"TP16 CP2 +16 +262 +39\.5 .* 26500 ", ran.out)
     assert ran.out.count("<- selected") == 6
     assert len(re.findall(r"^  TP\d+", ran.out, re.MULTILINE)) == 6 * 15
-    assert "  why: TP8 gives 28089 tok/s a node" in ran.out
+    assert "  why: TP8 gives 28,089 tok/s a node" in ran.out
     assert "The runner-up" in ran.out
     assert "How to read it." in ran.out
     assert f"wrote {tmp_path}/planner_artifacts/sweep_results.json" in ran.out

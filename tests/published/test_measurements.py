@@ -194,7 +194,7 @@ def test_a_machine_is_told_with_the_measurements_it_has() -> None:
     machine = load_preset("h100-sxm")
     ratios = [item.measured_s / item.predicted_s for item in shipped_comparisons() if _is_itl(item, machine)]
     said = measured_line(machine)
-    assert f"{min(ratios):#.2g} to {max(ratios):#.2g} times the predicted ITL ({len(ratios)} publ" in said
+    assert f"ITL {min(ratios):#.2g} to {max(ratios):#.2g} times ({len(ratios)} points)" in said
     assert measured_line(replace(machine, title="ours")) == said
     assert measured_line(load_preset("sip128")) == "No published measurement of this machine."
 
