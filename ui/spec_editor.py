@@ -61,13 +61,33 @@ def faults() -> tuple[Fault, ...]:
     return ()
 
 
-def faults_at(path: str, found: tuple[Fault, ...]) -> tuple[Fault, ...]:
-    """Return the faults of a field or of anything inside it."""
-    return tuple(
-        fault
-        for fault in found
-        if path in fault.where.split(", ") or fault.where.startswith((path + ".", path + "["))
-    )
+class PlacedFaults:
+    """Every fault of the draft, and which of them the form has shown beside a field.
+
+    What no field took is shown as a list: which fields there are depends on the document.
+    """
+
+    def __init__(self, faults: tuple[Fault, ...]) -> None:
+        self.faults = faults
+        self._taken: set[Fault] = set()
+
+    def at(self, path: str) -> tuple[Fault, ...]:
+        """Return the faults of a field or of anything inside it."""
+        return tuple(
+            fault
+            for fault in self.faults
+            if path in fault.where.split(", ") or fault.where.startswith((path + ".", path + "["))
+        )
+
+    def take(self, path: str, *, exact: bool = False) -> tuple[Fault, ...]:
+        """Return the faults to show beside a field; `exact` leaves those of anything inside it."""
+        mine = tuple(fault for fault in self.at(path) if not exact or path == fault.where)
+        self._taken.update(mine)
+        return mine
+
+    def not_taken(self) -> tuple[Fault, ...]:
+        """Return the faults that no field has shown."""
+        return tuple(fault for fault in self.faults if fault not in self._taken)
 
 
 def put_text(draft: str) -> None:

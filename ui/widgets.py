@@ -19,6 +19,7 @@ from ui import guard, state
 
 _Value = TypeVar("_Value")
 _UNSEEN = "_planner_unseen"
+_FIRST, _SECOND = "_planner_first", "_planner_second"
 
 
 def key_of(at: str) -> str:
@@ -34,6 +35,7 @@ def mirrored(
     shown: Any,
     commit: Callable[..., None],
     args: tuple[Any, ...],
+    can_be_emptied: bool = False,
     **options: Any,
 ) -> None:
     """Show a widget that always has the value `shown`, and calls `commit(*args)` where the user sets another.
@@ -41,32 +43,39 @@ def mirrored(
     `shown` is given as the default too: that is what a browser shows that has no value of the widget, on a
     page that is opened or come back to. Setting the value each time would do that too, and overwrite what
     is being typed. A browser whose server was started again still has values that this session never saw; see
-    `take_unseen`.
+    `take_unseen`. An input that has a default can't be emptied in the browser, so one that
+    `can_be_emptied` has it in the first run only; a second one follows, in which it is set instead.
     """
     known = key in st.session_state
-    if known and st.session_state[key] != shown:
+    if known and (st.session_state[key] != shown or key in st.session_state.get(_SECOND, ())):
         st.session_state[key] = shown
     kind = widget.__name__
     if kind == "selectbox":
         choices = list(options["options"])
         options["index"] = choices.index(shown) if shown in choices else None
+    elif can_be_emptied and known:
+        options["value"] = None
     else:
         options["default" if kind in ("segmented_control", "multiselect") else "value"] = shown
     returned = widget(label, key=key, on_change=commit, args=args, **options)
     if not known and returned != shown:
         st.session_state[_UNSEEN] = (*st.session_state.get(_UNSEEN, ()), (commit, args))
+    if not known and can_be_emptied and shown is not None:
+        st.session_state[_FIRST] = (*st.session_state.get(_FIRST, ()), key)
 
 
 def take_unseen() -> None:
     """Take what the user set while there was no session: call it at the end of a full run.
 
+    Runs once more where there was any, or where an input that can be emptied was shown for the first time.
     After the server was started again the link restores the state, and the first edit comes as a value that
     no callback saw. It is committed after the run, when every widget has been compared with the same state.
     """
     unseen = st.session_state.pop(_UNSEEN, ())
     for commit, args in unseen:
         commit(*args)
-    if unseen:
+    st.session_state[_SECOND] = st.session_state.pop(_FIRST, ())
+    if unseen or st.session_state[_SECOND]:
         st.rerun()
 
 
@@ -130,18 +139,32 @@ def number(
     label: str,
     *,
     at: str,
-    min_value: float | None = None,
-    max_value: float | None = None,
-    fallback: float | None = None,
+    min_value: int,
+    max_value: int,
+    step: int = 1,
+    fallback: int | None = None,
     **options: Any,
 ) -> Any:
-    """Show a number input, and return what it shows; an emptied one means None where the field takes it."""
+    """Show an input for a whole number, and return what it shows.
+
+    An emptied one means None where the field takes it. The browser reads a float, and it is rounded here:
+    of "1e6" its own reader of whole numbers keeps the 1.
+    """
     value = _value(at, fallback)
-    shown = value
-    if shown is not None:
-        shown = max(shown, min_value) if min_value is not None else shown
-        shown = min(shown, max_value) if max_value is not None else shown
-    _field(st.number_input, label, at=at, shown=shown, min_value=min_value, max_value=max_value, **options)
+    shown = None if value is None else min(max(value, min_value), max_value)
+    _field(
+        st.number_input,
+        label,
+        at=at,
+        shown=None if shown is None else float(shown),
+        convert=round,
+        min_value=float(min_value),
+        max_value=float(max_value),
+        step=float(step),
+        format="%.0f",
+        can_be_emptied=fallback is None and _accepts_none(at),
+        **options,
+    )
     return shown
 
 

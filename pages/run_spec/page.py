@@ -9,6 +9,7 @@ import streamlit as st
 from planner_core.errors import Fault, PlannerError
 from planner_core.hardware_file import preset_hardware_json
 from ui import guard, layout, loaded, plan_core, spec_editor, spec_summary, state, text, uploads, widgets
+from ui.spec_editor import PlacedFaults
 
 _INLINE = "(given in the run-spec)"
 _JSON_HEIGHT = 400
@@ -38,10 +39,9 @@ _TIER_FIELDS = (
 )
 
 
-def _show_faults(path: str, found: tuple[Fault, ...], *, exact: bool = False) -> None:
+def _show_faults(path: str, found: PlacedFaults, *, exact: bool = False) -> None:
     """Show the faults of a field under it."""
-    mine = [f for f in found if f.where == path] if exact else spec_editor.faults_at(path, found)
-    for fault in mine:
+    for fault in found.take(path, exact=exact):
         st.html(layout.fault_line(fault, with_place=fault.where != path))
 
 
@@ -59,7 +59,7 @@ def _field(
     document: dict[str, Any],
     path: str,
     label: str,
-    found: tuple[Fault, ...],
+    found: PlacedFaults,
     *,
     number: bool = True,
     **more: Any,
@@ -108,7 +108,7 @@ def _preset_select(
     )
 
 
-def _model_part(document: dict[str, Any], found: tuple[Fault, ...]) -> None:
+def _model_part(document: dict[str, Any], found: PlacedFaults) -> None:
     left, right = st.columns(2)
     with left:
         _preset_select(
@@ -138,7 +138,7 @@ def _pick_collectives(key: str) -> None:
     spec_editor.put_fields({"hardware.collective_model": st.session_state[key]})
 
 
-def _machine_constants(document: dict[str, Any], found: tuple[Fault, ...]) -> None:
+def _machine_constants(document: dict[str, Any], found: PlacedFaults) -> None:
     """Show the constants of a machine that the document holds itself."""
     machine = document["hardware"]
     peaks = machine.get("peak_flops_per_s")
@@ -170,7 +170,7 @@ def _machine_constants(document: dict[str, Any], found: tuple[Fault, ...]) -> No
                 _field(document, f"hardware.tiers[{index}].{field}", label, found)
 
 
-def _machine_part(document: dict[str, Any], found: tuple[Fault, ...]) -> None:
+def _machine_part(document: dict[str, Any], found: PlacedFaults) -> None:
     left, right = st.columns(2)
     with left:
         _preset_select(
@@ -185,7 +185,7 @@ def _machine_part(document: dict[str, Any], found: tuple[Fault, ...]) -> None:
     with right:
         _field(document, "hardware_name", "Machine shown as", found, number=False)
     if isinstance(document.get("hardware"), dict):
-        wanted = st.session_state.get(_EDITING, False) or bool(spec_editor.faults_at("hardware", found))
+        wanted = st.session_state.get(_EDITING, False) or bool(found.at("hardware"))
         with st.expander("Machine constants", expanded=wanted):
             _machine_constants(document, found)
     elif loaded.preset_named(document.get("hardware"), known=loaded.machine_presets()):
@@ -209,7 +209,7 @@ def _pick_goal(key: str) -> None:
     spec_editor.put_fields(changes)
 
 
-def _targets_part(document: dict[str, Any], found: tuple[Fault, ...]) -> None:
+def _targets_part(document: dict[str, Any], found: PlacedFaults) -> None:
     goal = next(
         (name for name, value in _GOALS.items() if value == document.get("objective")), "Latency targets"
     )
@@ -240,11 +240,11 @@ def _targets_part(document: dict[str, Any], found: tuple[Fault, ...]) -> None:
             _ttft_note(found)
 
 
-def _ttft_note(found: tuple[Fault, ...]) -> None:
+def _ttft_note(found: PlacedFaults) -> None:
     """Say which TTFT the floor in force allows, at the shortest and the longest context of a plan."""
     spec = loaded.run_spec(state.current().spec)
     floor = spec.prefill_tokens_per_s_floor
-    if floor is None or found:
+    if floor is None or found.faults:
         return
     lengths = plan_core.buckets_of(spec)
     ends = dict.fromkeys((lengths[0], lengths[-1]))
@@ -252,7 +252,7 @@ def _ttft_note(found: tuple[Fault, ...]) -> None:
     st.html(f'<div class="planner-quiet">TTFT at most {text.htm(said)}</div>')
 
 
-def _precision_part(document: dict[str, Any], found: tuple[Fault, ...]) -> None:
+def _precision_part(document: dict[str, Any], found: PlacedFaults) -> None:
     columns = st.columns(3)
     fields = (
         ("weight_dtype_bytes", "Weight [B]", True, "Bytes of a weight; empty: as the checkpoint stores it"),
@@ -345,20 +345,6 @@ def _commit_json(key: str) -> None:
     spec_editor.put_text(st.session_state[key])
 
 
-_FORM_PATHS = (
-    "hf_config",
-    "model",
-    "hardware",
-    "hardware_name",
-    "objective",
-    "decode_itl_ceiling_ms",
-    "prefill_itps_floor",
-    "weight_dtype_bytes",
-    "kv_dtype_bytes",
-    "compute_precision",
-)
-
-
 def _download_part() -> None:
     now = state.current()
     spec = loaded.run_spec(now.spec)
@@ -373,13 +359,12 @@ def _download_part() -> None:
     )
 
 
-def _json_part(found: tuple[Fault, ...]) -> None:
+def _json_part(found: PlacedFaults) -> None:
     now = state.current()
     if now.draft is not None:
-        placed = {fault for path in _FORM_PATHS for fault in spec_editor.faults_at(path, found)}
-        elsewhere = [fault for fault in found if fault not in placed]
-        title = f"{len(found)} fault{'s' if len(found) != 1 else ''}: the last valid run-spec stays in force"
-        if elsewhere:
+        n_faults = len(found.faults)
+        title = f"{n_faults} fault{'s' if n_faults != 1 else ''}: the last valid run-spec stays in force"
+        if elsewhere := found.not_taken():
             layout.faults(title, elsewhere)
         else:
             st.html(f'<div class="planner-fault" role="alert"><span class="w">{title}</span></div>')
@@ -399,7 +384,7 @@ def _json_part(found: tuple[Fault, ...]) -> None:
 def main() -> None:
     now = state.current()
     spec = loaded.run_spec(now.spec)
-    found = spec_editor.faults()
+    found = PlacedFaults(spec_editor.faults())
     head, actions = st.columns([3, 4], vertical_alignment="bottom")
     with head:
         layout.page_head("Run spec", "The model, the machine and the targets that every other page works on.")

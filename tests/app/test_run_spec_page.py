@@ -5,9 +5,10 @@ import json
 import pytest
 
 from planner_core.errors import InvalidSpec
+from planner_core.hardware_file import preset_hardware_json
 from planner_core.run_spec import parse_run_spec, uploads_resolver
 from tests.app.apptest import check_no_fault, html_of, open_app, state_of
-from ui import loaded, spec_editor, uploads
+from ui import loaded, spec_editor, text, uploads
 
 CONFIG = {
     "architectures": ["LlamaForCausalLM"],
@@ -227,3 +228,28 @@ def test_an_uploaded_file_is_loaded_and_a_bad_one_is_told() -> None:
 def test_the_text_that_is_downloaded_is_read_as_it_is() -> None:
     text = spec_editor.text_of(loaded.default_spec())
     assert parse_run_spec(json.loads(text), resolve=uploads_resolver({})).machine.name == "trn2"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"hardware.tiers": {"a": 1}},
+        {"hardware.tiers": ["x", {"name": 5, "link_bytes_per_s": -1}], "hardware.serving_grid": 5},
+        {"hardware.peak_flops_per_s": [1], "hardware.sources": 7, "hardware.name": ""},
+        {"hardware.pe_name": [], "objective": "lowest_ttft", "decode_itl_ceiling_ms": "x"},
+        {"hf_config": {"hidden_size": 0}, "hardware": 5, "configs": [{"label": 1}], "unknown": None},
+    ],
+)
+def test_every_fault_is_on_the_page_whether_or_not_it_has_a_field(changes) -> None:
+    document = {**loaded.default_spec(), "hardware": preset_hardware_json("trn2")}
+    for path, value in changes.items():
+        place, _, name = path.rpartition(".")
+        (document[place] if place else document)[name] = value
+    at = open_app()
+    at.text_area(key="spec_json").set_value(json.dumps(document)).run()
+    check_no_fault(at)
+    with pytest.raises(InvalidSpec) as refused:
+        parse_run_spec(document, resolve=uploads_resolver({}))
+    for fault in refused.value.faults:
+        shown = (text.htm(part) for part in (fault.given, fault.allowed, fault.fix))
+        assert all(part in html_of(at) for part in shown), fault
