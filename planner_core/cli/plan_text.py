@@ -6,6 +6,8 @@ Refuses: numbers of its own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from textwrap import wrap
 
 import numpy as np
@@ -39,7 +41,9 @@ def _targets(spec: RunSpec) -> str:
     return ", ".join(parts)
 
 
-def _row_cells(row: PlanRow, *, misses: str, selected: bool) -> tuple[str, ...]:
+def _row_cells(row: PlanRow, *, misses: str, selected: bool, twin: PlanRow | None) -> tuple[str, ...]:
+    if twin is not None:
+        return (row.label(), str(row.n_pes), *[""] * (len(_ROW_HEADER) - 3), f"same as {twin.label()}")
     meets = misses or "yes"
     return (
         row.label(),
@@ -55,6 +59,12 @@ def _row_cells(row: PlanRow, *, misses: str, selected: bool) -> tuple[str, ...]:
     )
 
 
+def _twin(row: PlanRow, rows: Sequence[PlanRow]) -> PlanRow | None:
+    """Return the first row with the same numbers at a smaller CP: the larger one splits nothing more."""
+    twins = (other for other in rows if other.cp < row.cp and replace(other, cp=row.cp) == row)
+    return next(twins, None)
+
+
 def _bucket_lines(bucket: BucketPlan) -> list[str]:
     ceilings = []
     if bucket.itl_ceiling_s is not None:
@@ -63,7 +73,12 @@ def _bucket_lines(bucket: BucketPlan) -> list[str]:
         ceilings.append(f"TTFT <= {bucket.ttft_ceiling_s:.2f} s")
     title = f"{short_tokens(bucket.context_tokens)} context ({bucket.context_tokens:,} tokens)"
     rows = [
-        _row_cells(row, misses=misses, selected=row is bucket.selected)
+        _row_cells(
+            row,
+            misses=misses,
+            selected=row is bucket.selected,
+            twin=None if row is bucket.selected else _twin(row, bucket.rows),
+        )
         for row, misses in zip(bucket.rows, bucket.misses, strict=True)
     ]
     lines = ["", f"{title}: {', '.join(ceilings)}" if ceilings else title]
@@ -115,7 +130,7 @@ def plan_lines(spec: RunSpec, plan: ServingPlan) -> list[str]:
         f"{spec.machine.budget_bytes / GB:.1f} GB may be filled. ITL: one decode step at that batch.",
         "TTFT: the prefill of one prompt; prefill: whether it fits beside that batch.",
         f"tput/node: replicas that fill the {spec.machine.node_pes} PEs of a node x batch / ITL.",
-        "binding: what takes longest in the decode step.",
+        "binding: what takes longest in the decode step. same as: a larger CP that splits nothing more.",
         "Of the rows that meet the targets the one with the most tput/node is selected (a tie: the smaller",
         "CP); if none does, the one with the lowest TTFT. To open one:",
         f"  planner cell SPEC --tp {_first_tp(plan)} --cp 1 --bs 16 --ctx {plan.buckets[0].context_tokens}",
@@ -189,6 +204,7 @@ def cell_lines(spec: RunSpec, point: OperatingPoint, limits: FitLimits) -> list[
         f"{spec.model_label} on {spec.hardware_name}",
         f"{shape}batch {point.batch}, context {point.context_tokens}, {point.phase}",
         "",
+        *([] if _free_bytes(point.memory) >= 0.0 else [f"{_verdict(point.memory)} on a PE. If it did fit:"]),
         f"step {float(step.latency_s) / MS:.3f} ms, communication {float(step.communication_s) / MS:.3f} ms, "
         f"binding {step.binding}, {point.tokens_per_s_per_replica:.0f} tok/s a replica, "
         f"{point.tokens_per_s_per_node:.0f} a node (x{point.replicas_per_node})",
@@ -202,6 +218,15 @@ def cell_lines(spec: RunSpec, point: OperatingPoint, limits: FitLimits) -> list[
     ]
 
 
+def _free_bytes(memory: MemoryLayout) -> float:
+    return memory.budget_bytes - float(memory.total_bytes)
+
+
+def _verdict(memory: MemoryLayout) -> str:
+    free = _free_bytes(memory)
+    return f"fits, {free / MB:.1f} MB free" if free >= 0.0 else f"does NOT fit, short of {-free / MB:.1f} MB"
+
+
 def _memory_lines(memory: MemoryLayout) -> list[str]:
     parts: list[tuple[str, ArrayLike]] = [
         ("weights", memory.weight_bytes),
@@ -213,10 +238,7 @@ def _memory_lines(memory: MemoryLayout) -> list[str]:
     ]
     shown = " + ".join(f"{name} {float(np.asarray(size)) / MB:.1f}" for name, size in parts if np.any(size))
     total = float(memory.total_bytes)
-    rest = memory.budget_bytes - total
-    verdict = (
-        f"fits, {rest / MB:.1f} MB free" if rest >= 0.0 else f"does NOT fit, short of {-rest / MB:.1f} MB"
-    )
     return [
-        f"memory on a PE (MB): {shown} = {total / MB:.1f} of {memory.budget_bytes / MB:.1f}: {verdict}",
+        f"memory on a PE (MB): {shown} = {total / MB:.1f} of {memory.budget_bytes / MB:.1f}: "
+        f"{_verdict(memory)}",
     ]

@@ -50,6 +50,8 @@ def test_plan_prints_its_document_and_writes_the_sweep(capsys, tmp_path):
         assert len(bucket["rows"]) == 15
         assert all(set(row) >= ROW for row in bucket["rows"])
         assert bucket["selected"] in bucket["rows"]
+        for row in bucket["rows"]:
+            assert (row["longest_context_tokens"] is None) == (row["itl_s"] is not None)
     first = document["buckets"][0]["selected"]
     assert (first["tp"], first["cp"], first["batch"], first["replicas_per_node"]) == (8, 1, 124, 8)
     assert f"{first['tokens_per_s_per_node']:.0f}" == "28089"
@@ -65,6 +67,12 @@ def test_plan_text_has_a_row_a_config_and_says_how_to_read_the_pick(capsys, tmp_
     assert re.search(r"TP16 CP2 +16 +262 +39\.5 .* 26500 ", ran.out)
     assert ran.out.count("<- selected") == 6
     assert len(re.findall(r"^  TP\d+", ran.out, re.MULTILINE)) == 6 * 15
+    bucket = ran.out.split("\n\n")[1]
+    assert re.findall(r"^  (TP\d+ CP\d+) .*same as (.*)$", bucket, re.MULTILINE) == [
+        ("TP4 CP2", "TP4"), ("TP4 CP4", "TP4"),
+        ("TP8 CP2", "TP8"), ("TP8 CP4", "TP8"), ("TP8 CP8", "TP8"),
+        ("TP16 CP4", "TP16 CP2"), ("TP16 CP8", "TP16 CP2"), ("TP32 CP8", "TP32 CP4"),
+    ]  # fmt: skip
     assert "  why: TP8 gives 28,089 tok/s a node" in ran.out
     assert "The runner-up" in ran.out
     assert "How to read it." in ran.out
@@ -244,6 +252,7 @@ def test_a_cell_that_does_not_fit_says_by_how_much(capsys):
     ran = run(capsys, "cell", GRANITE, "--tp", "8", "--bs", "126", "--ctx", "8192")
     assert ran.code == 0
     assert re.search(r"does NOT fit, short of [\d.]+ MB", ran.out)
+    assert ran.out.index("does NOT fit") < ran.out.index("tok/s a replica")
 
 
 def test_prefill_of_a_named_config_with_a_size_of_its_own(capsys):

@@ -317,3 +317,34 @@ def test_streamlit_or_plotly_missing_is_said_with_what_to_install(capsys, monkey
         assert (ran.code, ran.out) == (2, "")
         assert "pip install 'inference-planner[" in ran.err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("command", "file", "given"),
+    [
+        (("plan",), "hardware/trn2.json", "a machine, not a run-spec"),
+        (("explore", "--context", "8192"), "models/qwen3-8b.json", "a model config, not a run-spec"),
+        (("parse",), "hardware/trn2.json", "a machine, not a model config"),
+        (("parse",), "run_specs/granite-4.1-8b-trn2.json", "a run-spec, not a model config"),
+        (("hardware",), "models/qwen3-8b.json", "a model config, not a machine"),
+        (("oracle",), "hardware/trn2.json", "a machine, not a model config"),
+    ],
+)
+def test_a_file_of_another_kind_is_one_fault_not_one_a_key(capsys, command, file, given):
+    ran = run(capsys, command[0], str(presets_dir() / file), *command[1:])
+    assert ran.code == 2
+    assert len(ran.err.splitlines()) == 1
+    assert f"got {given}" in ran.err
+
+
+def test_a_model_and_a_machine_in_each_others_place_are_one_fault_each(capsys, tmp_path):
+    spec = {"hf_config": "machine.json", "hardware": "config.json", "decode_itl_ceiling_ms": 50}
+    (tmp_path / "machine.json").write_bytes((presets_dir() / "hardware" / "trn2.json").read_bytes())
+    (tmp_path / "config.json").write_bytes((presets_dir() / "models" / "qwen3-8b.json").read_bytes())
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    ran = run(capsys, "plan", str(tmp_path / "spec.json"))
+    assert ran.code == 2
+    assert [line.split("; ")[0] for line in ran.err.splitlines()] == [
+        "hf_config: got a machine, not a model config",
+        "hardware: got a model config, not a machine",
+    ]
