@@ -68,6 +68,7 @@ def show_table(
         What `st.dataframe` returns.
     """
     settled = columns or {}
+    frame = _in_64_bits(frame)
     settings = {column: _column(frame[column], column) for column in frame.columns if column not in settled}
     settings.update(settled)
     _head(frame, key=key, title=title, name=name)
@@ -86,6 +87,16 @@ def show_table(
         placeholder="",
         **options,
     )
+
+
+def _in_64_bits(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with the whole numbers of a column as floats where one is past 64 bits."""
+    wide = [
+        name
+        for name, values in frame.items()
+        if values.dtype == object and any(isinstance(value, int) and abs(value) >= 2**63 for value in values)
+    ]
+    return frame.astype(dict.fromkeys(wide, float)) if wide else frame
 
 
 def show_wrapped(frame: pd.DataFrame, *, key: str, title: str, name: Sequence[object]) -> None:

@@ -137,6 +137,16 @@ def test_a_baseline_that_does_not_fit_is_shown_and_said() -> None:
     assert "does not fit, lacks weights" in html
 
 
+def test_a_baseline_of_more_pes_than_64_bits_hold_is_shown() -> None:
+    most = 1 << 20
+    baseline = ParallelConfig(cp=most, tp=most, pp=most, dp=most)
+    explore = ExploreSettings(context_tokens=131072, tab="Sensitivity")
+    at = open_page("auto_explore", AppState(spec=loaded.default_spec(), explore=explore, baseline=baseline))
+    check_no_fault(at)
+    rows = at.get("dataframe")[0].value
+    assert rows["PEs"].max() >= float(2**80)
+
+
 def test_each_knob_has_a_sentence_and_its_rows() -> None:
     at = opened(sip(baseline=AROUND, tab="Sensitivity"))
     asked = explore_core.question(sip(baseline=AROUND))
