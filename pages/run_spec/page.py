@@ -32,6 +32,7 @@ _MACHINE_FIELDS = (
     ("batch_multiple", "A batch is a multiple of"),
     ("kv_merge_bytes_per_s", "KV merge bandwidth [B/s]"),
 )
+_PRECISIONS = ("bf16", "fp8")  # have a field also where the machine has no peak for them: it can be given
 _TIER_FIELDS = (
     ("n_pes", "PEs"),
     ("hop_latency_s", "Hop latency [s]"),
@@ -142,13 +143,13 @@ def _machine_constants(document: dict[str, Any], found: PlacedFaults) -> None:
     """Show the constants of a machine that the document holds itself."""
     machine = document["hardware"]
     peaks = machine.get("peak_flops_per_s")
-    precisions = list(peaks) if isinstance(peaks, dict) else []
+    precisions = list(dict.fromkeys((*peaks, *_PRECISIONS))) if isinstance(peaks, dict) else []
     fields = [(f"peak_flops_per_s.{name}", f"Peak, {text.md(name)} [FLOP/s]") for name in precisions]
     fields += _MACHINE_FIELDS
     for start in range(0, len(fields), 2):
         for column, (path, label) in zip(st.columns(2), fields[start : start + 2], strict=False):
             with column:
-                _field(document, f"hardware.{path}", label, found)
+                _field(document, f"hardware.{path}", label, found, placeholder="none")
     models = ["hierarchical", "flat", "flat-all-pes"]
     chosen = machine.get("collective_model")
     widgets.mirrored(

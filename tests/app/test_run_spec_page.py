@@ -253,3 +253,16 @@ def test_every_fault_is_on_the_page_whether_or_not_it_has_a_field(changes) -> No
     for fault in refused.value.faults:
         shown = (text.htm(part) for part in (fault.given, fault.allowed, fault.fix))
         assert all(part in html_of(at) for part in shown), fault
+
+
+def test_a_peak_that_was_emptied_keeps_its_field_and_can_be_given_again() -> None:
+    at = open_app()
+    at.button(key="spec_edit_machine").click().run()
+    field = "spec_hardware.peak_flops_per_s.fp8"
+    before = at.text_input(key=field).value
+    at.text_input(key=field).set_value("").run()
+    check_no_fault(at)
+    assert "fp8" not in state_of(at).spec["hardware"]["peak_flops_per_s"]
+    at.text_input(key=field).set_value(before).run()
+    check_no_fault(at)
+    assert state_of(at).spec["hardware"]["peak_flops_per_s"]["fp8"] == float(before)
