@@ -99,10 +99,10 @@ def _in_words(found: Sequence[Cell]) -> dict[str, list[str]]:
     }
 
 
-def grid_html(facets: Sequence[Mapping[str, str]], found: Sequence[Cell]) -> str:
+def grid_html(names: Sequence[str], facets: Sequence[Mapping[str, str]], found: Sequence[Cell]) -> str:
     """Return the grid: a column a point, facets that differ in bold, each number with its difference."""
     head = "".join(
-        f'<th scope="col">{at}. {text.htm(one.label, limit=60)}</th>' for at, one in enumerate(found, start=1)
+        f'<th scope="col">{at}. {text.htm(name, limit=60)}</th>' for at, name in enumerate(names, start=1)
     )
     rows = []
     for name in facets[0]:
@@ -177,9 +177,11 @@ def steps(names: Sequence[str], found: Sequence[Cell]) -> list[LabelledStep]:
     ]
 
 
-def report_table(facets: Sequence[Mapping[str, str]], found: Sequence[Cell]) -> pd.DataFrame:
+def report_table(
+    names: Sequence[str], facets: Sequence[Mapping[str, str]], found: Sequence[Cell]
+) -> pd.DataFrame:
     """Return the grid as text, a column a point, for a page of paper."""
-    heads = [f"{at}. {one.label}" for at, one in enumerate(found, start=1)]
+    heads = [f"{at}. {name}" for at, name in enumerate(names, start=1)]
     rows = [{"": name, **dict(zip(heads, [f[name] for f in facets], strict=True))} for name in facets[0]]
     rows += [{"": name, **dict(zip(heads, values, strict=True))} for name, values in _in_words(found).items()]
     for name, _, _, form, number in _NUMBERS:

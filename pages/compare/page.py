@@ -99,7 +99,9 @@ def _sections(
 ) -> list[export.Section]:
     drawn = compare_figures.shared(names, facets, found, look=theme.LIGHT)
     sections: list[export.Section] = [
-        export.Table("Points and differences against the first", compare_words.report_table(facets, found)),
+        export.Table(
+            "Points and differences against the first", compare_words.report_table(names, facets, found)
+        ),
         export.Figure("Where the time of a step goes", drawn["steps"]),
         export.Figure("Memory of the most loaded PE", drawn["memory"]),
     ]
@@ -169,7 +171,7 @@ def body() -> None:
         layout.empty("One point so far: add another", _HOW_TO_ADD)
     if said := compare_words.caution(found):
         st.html(f'<div class="planner-quiet">{text.htm(said)}</div>')
-    st.html(compare_words.grid_html(facets, found))
+    st.html(compare_words.grid_html(names, facets, found))
     frame = compare_words.table(names, facets, found)
     with layout.controls("compare_table"):
         st.download_button(
