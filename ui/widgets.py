@@ -10,6 +10,7 @@ range does not hold is shown at the nearest bound and left as it is in the state
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -135,6 +136,11 @@ def select_slider(label: str, *, at: str, options: Sequence[_Value], fallback: _
     return result
 
 
+def _whole(value: float) -> float:
+    """Return the nearest whole number; NaN, which only a forged message holds, is the state's to refuse."""
+    return round(value) if math.isfinite(value) else value
+
+
 def number(
     label: str,
     *,
@@ -157,7 +163,7 @@ def number(
         label,
         at=at,
         shown=None if shown is None else float(shown),
-        convert=round,
+        convert=_whole,
         min_value=float(min_value),
         max_value=float(max_value),
         step=float(step),

@@ -12,7 +12,7 @@ from planner_core.auto_explore import Config, score_configs
 from planner_core.reports import cell_document
 from planner_core.serving_plan import operating_point, spec_workload
 from tests.app.apptest import check_no_fault, html_of, open_page, state_of
-from ui import cell_core, cell_words, loaded
+from ui import cell_core, cell_words, loaded, widgets
 from ui.app_state import AppState, CellPoint, ParallelConfig
 
 SPEC = loaded.default_spec()
@@ -175,3 +175,8 @@ def test_add_to_compare() -> None:
     at.button(key="cell_compare").click().run()
     (point,) = state_of(at).compare
     assert (point.label, point.cell, point.spec) == ("TP8", CellPoint(), SPEC)
+
+
+@pytest.mark.parametrize(("sent", "kept"), [(3.7, 4), (1e6, 1_000_000), (float("nan"), float("nan"))])
+def test_a_float_of_the_browser_becomes_a_whole_number_or_is_left_for_the_state(sent, kept) -> None:
+    assert str(widgets._whole(sent)) == str(kept)
