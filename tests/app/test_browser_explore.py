@@ -79,10 +79,11 @@ def x_range(page: Page) -> list[float]:
     return found
 
 
-def runs(page: Page) -> int:
-    """Return how many runs of the script have ended since the count was started."""
-    count: int = page.evaluate("() => window.__runs")
-    return count
+def check_runs(page: Page, count: int) -> None:
+    """Check how many runs of the script have ended since the count was started: so many, and no more."""
+    page.wait_for_function("(count) => window.__runs >= count", arg=count, timeout=LIMIT_MS)
+    settle(page)
+    assert page.evaluate("() => window.__runs") == count
 
 
 def count_runs(page: Page) -> None:
@@ -126,13 +127,13 @@ def test_number_row_and_click_pick_one_baseline_in_one_rerun(server: Server, pag
         row_input(page).press("Enter")
         settle(page)
         check_baseline(page, 2)
-        assert runs(page) == 1
+        check_runs(page, 1)
         chosen = baseline_in_link(page)
         page.locator(PLOT).scroll_into_view_if_needed()
         click_point(page, 3)
         settle(page)
         check_baseline(page, 3)
-        assert runs(page) == 2
+        check_runs(page, 2)
         table = page.get_by_test_id("stDataFrame")
         table.scroll_into_view_if_needed()
         box = table.bounding_box()
@@ -140,7 +141,7 @@ def test_number_row_and_click_pick_one_baseline_in_one_rerun(server: Server, pag
         page.mouse.click(box["x"] + 17, box["y"] + 35 * 1.5)  # the first row's box to tick
         settle(page)
         check_baseline(page, 0)
-        assert runs(page) == 3
+        check_runs(page, 3)
         assert baseline_in_link(page) != chosen
         no_traceback(page)
 

@@ -11,7 +11,7 @@ from planner_core.serving_plan import BucketPlan, interactivity_curves, largest_
 
 SPEC = load_run_spec(presets_dir() / "run_specs" / "llama-3.1-70b-h100.json")
 CONTEXT = 8192
-NAMED = re.compile(r": (TP\d+(?: CP\d+)?) at batch (\d+) meets .* gives (\d+) tok/s a node")
+NAMED = re.compile(r": (TP\d+(?: CP\d+)?) at batch (\d+) meets .* gives ([\d,]+) tok/s a node")
 
 
 def planned(ceiling_ms: float) -> BucketPlan:
@@ -35,7 +35,7 @@ def test_the_most_within_the_targets_is_selected_or_named(ceiling_ms: float) -> 
     assert bucket.sla_met
     most = most_within(bucket, ceiling_ms / 1e3)
     named = [NAMED.search(line) for line in bucket.advice]
-    best = max([bucket.selected.tokens_per_s_per_node] + [float(m[3]) for m in named if m is not None])
+    best = max([bucket.selected.tokens_per_s_per_node] + [float(m[3].replace(",", "")) for m in named if m is not None])
     assert best == pytest.approx(most, abs=0.5)
 
 
