@@ -35,7 +35,8 @@ def test_the_most_within_the_targets_is_selected_or_named(ceiling_ms: float) -> 
     assert bucket.sla_met
     most = most_within(bucket, ceiling_ms / 1e3)
     named = [NAMED.search(line) for line in bucket.advice]
-    best = max([bucket.selected.tokens_per_s_per_node] + [float(m[3].replace(",", "")) for m in named if m is not None])
+    offered = [float(found[3].replace(",", "")) for found in named if found is not None]
+    best = max([bucket.selected.tokens_per_s_per_node, *offered])
     assert best == pytest.approx(most, abs=0.5)
 
 
