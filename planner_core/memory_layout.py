@@ -19,7 +19,7 @@ from planner_core.model_arch import FfnGroup, ModelArch, stage_layer_counts
 from planner_core.parallelism import BoolArray, Parallelism
 from planner_core.shards import (
     FfnShard,
-    new_tokens_per_sequence,
+    new_tokens_on_rank,
     ring_hop_bytes,
     shard_attention,
     shard_ffn,
@@ -164,7 +164,7 @@ def compute_memory(
     head_bytes = np.where(whole | heavier_head, lm_head, 0.0)
     embedding_bytes = np.where(whole, beside_head, np.where(heavier_head, 0.0, first_stage))
 
-    attention_tokens = batch * new_tokens_per_sequence(workload=workload, parallelism=parallelism)
+    attention_tokens = new_tokens_on_rank(workload=workload, parallelism=parallelism)
     activation_bytes = a_bytes * (
         attention_tokens * 2.0 * hidden * bool(model.attention) + ffn_tokens * 2.0 * hidden
     ) + a_bytes * batch * (hidden + columns)

@@ -103,6 +103,24 @@ def new_tokens_per_sequence(*, workload: Workload, parallelism: Parallelism) -> 
     return as_float(workload.context_tokens) / parallelism.cp
 
 
+def new_tokens_on_rank(*, workload: Workload, parallelism: Parallelism) -> FloatArray:
+    """Return the new tokens of the whole batch on one rank before any gather: n, or n*S/CP [tokens].
+
+    Parameters
+    ----------
+    workload : Workload
+        Phase, context and batch.
+    parallelism : Parallelism
+        The cut.
+
+    Returns
+    -------
+    ndarray
+        `T`, tokens.
+    """
+    return as_float(workload.batch) * new_tokens_per_sequence(workload=workload, parallelism=parallelism)
+
+
 def kv_copies(*, n_kv_heads: ArrayLike, tp: ArrayLike) -> FloatArray:
     """Neighbouring TP ranks that store the same KV head: max(floor(tp/hkv), 1).
 
@@ -263,11 +281,10 @@ def ring_hop_bytes(*, shard: AttentionShard, parallelism: Parallelism, workload:
     `kv`: the rank's own cache of the layer. `qoml`: n*q*heads*(a*(Dk+Dv) + 8), the query, the partial
     output, and the running maximum and sum (fp32 each). Physics contract, section 6.
     """
-    batch = as_float(workload.batch)
-    q_tokens = new_tokens_per_sequence(workload=workload, parallelism=parallelism)
-    cache = workload.kv_dtype_bytes * batch * shard.cached_elements
+    tokens = new_tokens_on_rank(workload=workload, parallelism=parallelism)
+    cache = workload.kv_dtype_bytes * as_float(workload.batch) * shard.cached_elements
     per_head = workload.activation_dtype_bytes * (shard.score_dim + shard.value_dim) + 8.0
-    query = batch * q_tokens * shard.heads * per_head
+    query = tokens * shard.heads * per_head
     return np.where(parallelism.cp > 1.0, np.where(parallelism.ring_qoml, query, cache), 0.0)
 
 
@@ -306,7 +323,7 @@ def shard_ffn(*, group: FfnGroup, parallelism: Parallelism, workload: Workload) 
     cp_stride = parallelism.cp_axis.stride
     dp_stride = parallelism.dp_axis.stride
 
-    tokens = as_float(workload.batch) * new_tokens_per_sequence(workload=workload, parallelism=parallelism)
+    tokens = new_tokens_on_rank(workload=workload, parallelism=parallelism)
     tokens = tokens * scope_dp * (scope_cp if prefill else one)
     ep_tokens = tokens * np.ceil(ep_dp) * (ep_cp if prefill else one)
     scope_axes = (parallelism.tp_axis, Axis(scope_cp, cp_stride), Axis(scope_dp, dp_stride))

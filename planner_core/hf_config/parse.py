@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
 from planner_core.errors import shorten
 from planner_core.hf_config.attention import read_attention
@@ -30,6 +30,8 @@ from planner_core.hf_config.weights import (
     norm_weights,
 )
 from planner_core.model_arch import AttentionGroup, FfnGroup, ModelArch
+
+_Group = TypeVar("_Group", AttentionGroup, FfnGroup)
 
 _NESTED: Final = ("text_config", "llm_config", "language_config", "thinker_config", "text_model_config")
 _TOWERS: Final = (
@@ -103,26 +105,9 @@ def _family(outer: Fields, fields: Fields) -> tuple[Family, str]:
     return replace(_PLAIN, mla=latent), shorten(shown)[1:-1] if shown else "unknown"
 
 
-def _merge(layers: Iterable[AttentionGroup | None]) -> tuple[tuple[AttentionGroup, ...], list[int | None]]:
+def _merge(layers: Iterable[_Group | None]) -> tuple[tuple[_Group, ...], list[int | None]]:
     """Return one group a shape, in order of first use, and each layer's group."""
-    order: dict[AttentionGroup, int] = {}
-    counts: list[int] = []
-    at: list[int | None] = []
-    for layer in layers:
-        if layer is None:
-            at.append(None)
-            continue
-        index = order.setdefault(layer, len(order))
-        if index == len(counts):
-            counts.append(0)
-        counts[index] += 1
-        at.append(index)
-    return tuple(replace(shape, n_layers=n) for shape, n in zip(order, counts, strict=True)), at
-
-
-def _merge_ffn(layers: Iterable[FfnGroup | None]) -> tuple[tuple[FfnGroup, ...], list[int | None]]:
-    """Return one group a shape, in order of first use, and each layer's group."""
-    order: dict[FfnGroup, int] = {}
+    order: dict[_Group, int] = {}
     counts: list[int] = []
     at: list[int | None] = []
     for layer in layers:
@@ -260,7 +245,7 @@ def parse_config(source: Mapping[str, object], *, name: str | None = None) -> Mo
     log.raise_faults()
     _note_what_is_left_out(outer, fields)
     attention_groups, attention_at = _merge(extras.on_attention(attention))
-    ffn_groups, ffn_at = _merge_ffn(extras.on_ffn(ffn))
+    ffn_groups, ffn_at = _merge(extras.on_ffn(ffn))
     tables = sum(w.n_elements for w in outside if w.kind == "embedding" and w.module != "embed_tokens")
     return ModelArch(
         name=name or architecture,

@@ -16,7 +16,7 @@ from planner_core.collectives import all_reduce_s, charged_axes, neighbour_excha
 from planner_core.hardware import Machine
 from planner_core.model_arch import AttentionGroup, ModelArch
 from planner_core.parallelism import Axis, Parallelism
-from planner_core.shards import AttentionShard, new_tokens_per_sequence, ring_hop_bytes
+from planner_core.shards import AttentionShard, new_tokens_on_rank, ring_hop_bytes
 from planner_core.stage_latencies.component import sum_component
 from planner_core.stage_latencies.stage import COMMUNICATION, Stage, compute_stage
 from planner_core.units import FloatArray, as_float
@@ -33,7 +33,7 @@ def attention_compute(
 ) -> list[Stage]:
     """Build the three operators that read weights and cache."""
     batch = as_float(workload.batch)
-    tokens = batch * new_tokens_per_sequence(workload=workload, parallelism=parallelism)
+    tokens = new_tokens_on_rank(workload=workload, parallelism=parallelism)
     component = f"attention/{group.kind}"
     width = workload.widths.attention
     hidden_bytes = workload.activation_dtype_bytes * tokens * float(model.hidden_size)
@@ -78,7 +78,7 @@ def kv_merge_stage(
     workload: Workload,
 ) -> Stage:
     """Merge the partial results of the copies of a KV head: (split-1) exchanges a layer."""
-    tokens = as_float(workload.batch) * new_tokens_per_sequence(workload=workload, parallelism=parallelism)
+    tokens = new_tokens_on_rank(workload=workload, parallelism=parallelism)
     per_head = workload.activation_dtype_bytes * shard.value_dim + 8.0
     exchange_bytes = tokens * shard.heads * per_head
     axes = (Axis(shard.split, parallelism.tp_axis.stride),)
@@ -132,7 +132,7 @@ def attention_all_reduce_stage(
     n_pes: FloatArray,
 ) -> Stage:
     """All-reduce of the attention output over the TP group, a*T*d bytes a layer."""
-    tokens = as_float(workload.batch) * new_tokens_per_sequence(workload=workload, parallelism=parallelism)
+    tokens = new_tokens_on_rank(workload=workload, parallelism=parallelism)
     message_bytes = workload.activation_dtype_bytes * tokens * float(model.hidden_size)
     axes = (parallelism.tp_axis,)
     return Stage(

@@ -18,7 +18,7 @@ from planner_core.collectives import neighbour_exchange_s
 from planner_core.hardware import Machine
 from planner_core.model_arch import ModelArch
 from planner_core.parallelism import Axis, Parallelism, make_parallelism
-from planner_core.shards import new_tokens_per_sequence, shard_attention, shard_ffn, vocabulary_columns
+from planner_core.shards import new_tokens_on_rank, shard_attention, shard_ffn, vocabulary_columns
 from planner_core.stage_latencies.attention import (
     attention_all_reduce_stage,
     attention_compute,
@@ -117,7 +117,7 @@ def _pipeline_hop_stage(
     n_pes: FloatArray,
 ) -> Stage:
     """PP-1 hops of a*T*d bytes at the tier that holds all PEs in use."""
-    tokens = as_float(workload.batch) * new_tokens_per_sequence(workload=workload, parallelism=parallelism)
+    tokens = new_tokens_on_rank(workload=workload, parallelism=parallelism)
     message_bytes = workload.activation_dtype_bytes * tokens * float(model.hidden_size)
     axes = (Axis(n_pes, as_float(1.0)),)
     hop_s = neighbour_exchange_s(axes=axes, message_bytes=message_bytes, machine=machine)
