@@ -21,6 +21,7 @@ from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from planner_core.auto_explore import ExploreResult, explore
+from ui import session_job
 from ui.explore_core import Question
 
 _LOG = logging.getLogger("planner.app")
@@ -143,12 +144,7 @@ def _session_is_open() -> Callable[[], bool]:
 
 def current(asked: Question) -> Job | None:
     """Return this session's job where it is of this question; one of another question is stopped."""
-    job: Job | None = st.session_state.get(_JOB)
-    if job is not None and job.asked != asked:
-        job.stop()
-        del st.session_state[_JOB]
-        return None
-    return job
+    return session_job.current(key=_JOB, asked=asked)
 
 
 def start(asked: Question) -> Job:

@@ -28,7 +28,7 @@ import streamlit as st
 from planner_core.errors import Fault
 from planner_core.oracle import Explanation, OraclePhase, OracleReport, OracleSegment
 from planner_core.run_spec import RunSpec
-from ui import pages
+from ui import pages, session_job
 
 _LOG = logging.getLogger("planner.app")
 _JOB: Final = "_oracle_job"
@@ -247,12 +247,7 @@ def _segment_of(document: Mapping[str, Any]) -> OracleSegment:
 
 def current(asked: Question) -> Job | None:
     """Return this session's run where it is of this question; one of another question is stopped."""
-    job: Job | None = st.session_state.get(_JOB)
-    if job is not None and job.asked != asked:
-        job.stop()
-        del st.session_state[_JOB]
-        return None
-    return job
+    return session_job.current(key=_JOB, asked=asked)
 
 
 def start(asked: Question) -> Job:
